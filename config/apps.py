@@ -1,0 +1,13 @@
+from django.apps import AppConfig
+from django.core.checks import Tags, register
+
+
+class ConfigConfig(AppConfig):
+    """The project itself: holds the system checks that belong to no app."""
+
+    name = "config"
+
+    def ready(self) -> None:
+        from config.database import check_server
+
+        register(check_server, Tags.database)

@@ -1,0 +1,79 @@
+"""One PostgreSQL for the run, one database a process, cloned from a migrated template.
+
+Tests run on the alias `default` under the application role, so row-level security is real; only
+migrations, and what a test asks of the fixture `owner`, run as the owner. The server is the
+embedded one under var/test, or the one that DATABASE_URL names.
+"""
+
+import os
+
+os.environ["APPORTION_TEST"] = "1"
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+import django
+
+django.setup()
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test import TransactionTestCase
+
+from tests.database import TestDatabase, TestServer
+
+NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def now() -> datetime:
+    """The instant at which every test happens, unless it says otherwise."""
+    return NOW
+
+
+@pytest.fixture(scope="session")
+def test_server() -> Iterator[TestServer]:
+    with TestServer.acquire() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def test_database(
+    test_server: TestServer, request: pytest.FixtureRequest, django_db_blocker: Any
+) -> Iterator[TestDatabase]:
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
+    with django_db_blocker.unblock():
+        database = test_server.database(worker=worker)
+        yield database
+        connections.close_all()
+        database.drop()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(test_database: TestDatabase) -> Iterator[None]:
+    """Replaces pytest-django's: no create_test_db, no flush through the application role."""
+    original = TransactionTestCase._fixture_teardown
+
+    def renew(case: TransactionTestCase) -> None:
+        connections.close_all()
+        test_database.renew()
+
+    # Django would TRUNCATE on `default`, whose role may not; a new clone also brings back what
+    # migrations inserted.
+    TransactionTestCase._fixture_teardown = renew
+    yield
+    TransactionTestCase._fixture_teardown = original
+
+
+@pytest.fixture
+def owner(transactional_db: None, test_database: TestDatabase) -> Iterator[psycopg.Connection]:
+    """A raw autocommit connection that row-level security does not bind, for tampering."""
+    with test_database.superuser() as connection:
+        yield connection
+
+
+assert settings.TEST, "tests/conftest.py must be loaded before Django's settings"
