@@ -47,19 +47,33 @@ def find_processes(*, name: str, directory: Path) -> list[psutil.Process]:
     return sorted(found, key=lambda process: process.info["create_time"])
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it still runs. A zombie has ended; only its parent has not asked yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def stop_processes(
     processes: Iterable[psutil.Process],
     *,
     signals: tuple[tuple[signal.Signals, float], ...],
 ) -> None:
     """Send each signal in turn and wait the seconds beside it, until all are gone."""
-    remaining = list(processes)
+    remaining = [process for process in processes if is_alive(process)]
+    if not remaining:
+        return
     for number, seconds in signals:
         for process in remaining:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
-        _, remaining = psutil.wait_procs(remaining, timeout=seconds)
-        if not remaining:
+        deadline = time.monotonic() + seconds
+        while remaining := [process for process in remaining if is_alive(process)]:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(POLL_SECONDS)
+        else:
             return
     raise ServiceError(f"Could not stop {', '.join(str(process.pid) for process in remaining)}.")
 

@@ -133,7 +133,7 @@ class TestServer:
     def _drop_old(self, connection: psycopg.Connection) -> None:
         """Keep a few templates, for those who switch between branches."""
         rows = connection.execute(
-            "SELECT datname FROM pg_database WHERE datname LIKE 'apportion\\_template\\_%'"
+            "SELECT datname FROM pg_database WHERE starts_with(datname, 'apportion_template_')"
             " ORDER BY oid DESC OFFSET %s",
             (TEMPLATES_KEPT,),
         ).fetchall()
