@@ -1,0 +1,133 @@
+"""The hash chain: canonical bytes of an event and the link to the one before. Pure.
+
+Each lane (the organization's main one, and one per pool) is a chain of its own. A link is
+`SHA-256(previous hash || canonical JSON of every stored field)`, with sorted keys and no blanks,
+so any change of any byte of any stored event breaks its own link and every later one.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+GENESIS = bytes(32)
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Every field of a stored event that the chain covers, in the form it is stored."""
+
+    position: int
+    id: UUID
+    organization_id: UUID
+    lane: UUID
+    lane_seq: int
+    stream: str
+    version: int
+    type: str
+    schema_version: int
+    occurred_at: datetime
+    recorded_at: datetime
+    actor_kind: str
+    actor_id: UUID | None
+    actor_label: str
+    command: str
+    command_id: UUID
+    idempotency_key: str | None
+    reason: str
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The first place where a chain does not hold."""
+
+    lane: UUID
+    lane_seq: int
+    position: int | None
+    event_id: UUID | None
+    problem: str
+
+
+def canonical(link: Link) -> bytes:
+    """The bytes that are hashed: a JSON array in a fixed order; objects inside are key-sorted."""
+    return _encoder.encode(
+        [
+            link.position,
+            link.id,
+            link.organization_id,
+            link.lane,
+            link.lane_seq,
+            link.stream,
+            link.version,
+            link.type,
+            link.schema_version,
+            _instant(link.occurred_at),
+            _instant(link.recorded_at),
+            link.actor_kind,
+            link.actor_id,
+            link.actor_label,
+            link.command,
+            link.command_id,
+            link.idempotency_key,
+            link.reason,
+            link.payload,
+        ]
+    )
+
+
+def link_hash(previous: bytes, link: Link) -> bytes:
+    """SHA-256 of the previous link's hash followed by this event's canonical bytes."""
+    return hashlib.sha256(previous + canonical(link)).digest()
+
+
+def first_break(
+    lane: UUID, stored: Iterable[tuple[Link, bytes, bytes]], *, head: tuple[int, bytes]
+) -> Break | None:
+    """Walk one lane in order and return the first fault, or None when it holds.
+
+    Args:
+        stored: (link, previous hash, hash) ordered by `lane_seq`.
+        head: (sequence, hash) the lane is said to end with; catches a removed tail.
+    """
+    previous, expected_seq = GENESIS, 1
+    for link, stored_previous, stored_hash in stored:
+        problem = _fault(link, stored_previous, stored_hash, previous, expected_seq)
+        if problem is not None:
+            return Break(lane, expected_seq, link.position, link.id, problem)
+        previous, expected_seq = stored_hash, expected_seq + 1
+    if head != (expected_seq - 1, previous):
+        problem = f"the lane ends at {expected_seq - 1}, its head says {head[0]}"
+        return Break(lane, expected_seq, None, None, problem)
+    return None
+
+
+def chained(links: Iterable[Link], *, after: bytes) -> Iterator[tuple[Link, bytes, bytes]]:
+    """Give each new link its (previous hash, hash), continuing from `after`."""
+    previous = after
+    for link in links:
+        digest = link_hash(previous, link)
+        yield link, previous, digest
+        previous = digest
+
+
+def _fault(
+    link: Link, stored_previous: bytes, stored_hash: bytes, previous: bytes, expected_seq: int
+) -> str | None:
+    if link.lane_seq != expected_seq:
+        return f"event {expected_seq} is missing, found {link.lane_seq}"
+    if stored_previous != previous:
+        return "the previous hash does not match the event before"
+    if stored_hash != link_hash(previous, link):
+        return "the content does not match its hash"
+    return None
+
+
+def _instant(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,318 @@
+"""The event store: append and read. The only file that inserts events.
+
+An append locks the heads of the lanes it writes (in one order, so two appends cannot deadlock),
+takes positions and stream versions, links the hashes and inserts everything in one statement.
+The locks are taken last in a transaction, and held until it commits: within a lane, sequence
+numbers are gapless and in commit order, across lanes positions respect cause and effect.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+import msgspec
+
+from ledger import registry
+from ledger.chain import GENESIS, Link, chained
+from ledger.errors import Conflict
+from ledger.sql import server_cursor
+from ledger.types import RecordedEvent
+
+READ_MAX = 5_000
+"""Upper bound of one read; callers page."""
+
+_COLUMNS = (
+    "position, id, organization_id, lane, lane_seq, stream, version, type, schema_version, "
+    "occurred_at, recorded_at, actor_kind, actor_id, actor_label, command, command_id, "
+    "idempotency_key, reason, payload"
+)
+
+_INSERT = f"""
+INSERT INTO ledger_event ({_COLUMNS}, previous_hash, hash)
+SELECT position, id, %b::uuid, lane, lane_seq, stream, version, type, schema_version,
+       occurred_at, %b::timestamptz, %b::text, %b::uuid, %b::text, %b::text, %b::uuid,
+       %b::text, %b::text, payload::jsonb, previous_hash, hash
+FROM unnest(%b::bigint[], %b::uuid[], %b::uuid[], %b::bigint[], %b::text[], %b::int[],
+            %b::text[], %b::smallint[], %b::timestamptz[], %b::text[], %b::bytea[], %b::bytea[])
+     AS new(position, id, lane, lane_seq, stream, version, type, schema_version,
+            occurred_at, payload, previous_hash, hash)
+"""
+
+
+def append(
+    organization_id: UUID,
+    events: Sequence[RecordedEvent],
+    *,
+    idempotency_key: str | None = None,
+    expected_versions: Mapping[str, int] | None = None,
+) -> list[RecordedEvent]:
+    """Add events to their streams and lanes and return them with their place.
+
+    All events share the circumstances (recorded_at, actor, command, reason) of the first.
+
+    Args:
+        expected_versions: the version each stream was read at; 0 for "does not exist yet".
+
+    Raises:
+        Conflict: a stream has moved on since it was read.
+    """
+    if not events:
+        return []
+    heads = _lock_heads(
+        organization_id, sorted({event.lane or organization_id for event in events})
+    )
+    positions, versions = _next_places(organization_id, events)
+    for stream, expected in (expected_versions or {}).items():
+        if versions.get(stream, 0) != expected:
+            raise Conflict(
+                "stale_version",
+                "This was changed by someone else meanwhile. Reload it and decide again.",
+                facts={"stream": stream, "expected": expected, "found": versions.get(stream, 0)},
+            )
+    links, placed = _link(organization_id, events, positions, versions, heads, idempotency_key)
+    _insert(events[0], organization_id, idempotency_key, links)
+    _move_heads(organization_id, links)
+    return placed
+
+
+def _lock_heads(organization_id: UUID, lanes: Sequence[UUID]) -> dict[UUID, tuple[int, bytes]]:
+    with server_cursor() as cursor:
+        heads: dict[UUID, tuple[int, bytes]] = {}
+        for lane in lanes:
+            select = "SELECT seq, hash FROM ledger_lane WHERE organization_id = %b AND lane = %b FOR UPDATE"
+            row = cursor.execute(select, (organization_id, lane)).fetchone()
+            if row is None:
+                cursor.execute(
+                    "INSERT INTO ledger_lane (organization_id, lane, seq, hash) "
+                    "VALUES (%b, %b, 0, %b) ON CONFLICT DO NOTHING",
+                    (organization_id, lane, GENESIS),
+                )
+                row = cursor.execute(select, (organization_id, lane)).fetchone()
+            heads[lane] = (row[0], bytes(row[1]))
+        return heads
+
+
+def _next_places(
+    organization_id: UUID, events: Sequence[RecordedEvent]
+) -> tuple[list[int], dict[str, int]]:
+    streams = list({event.stream for event in events})
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT ARRAY(SELECT nextval('ledger_event_position') FROM generate_series(1, %b::int)), "
+            "       ARRAY(SELECT (SELECT max(version) FROM ledger_event e "
+            "                     WHERE e.organization_id = %b::uuid AND e.stream = s.stream) "
+            "             FROM unnest(%b::text[]) WITH ORDINALITY AS s(stream, n) ORDER BY n)",
+            (len(events), organization_id, streams),
+        ).fetchone()
+    return row[0], dict(zip(streams, (version or 0 for version in row[1]), strict=True))
+
+
+def _link(organization_id, events, positions, versions, heads, idempotency_key):
+    """Give events their place and chain them lane by lane; order within a lane is kept."""
+    by_lane: dict[UUID, list[Link]] = {}
+    placed = []
+    versions = dict(versions)
+    sequences = {lane: seq for lane, (seq, _) in heads.items()}
+    for event, position in zip(events, positions, strict=True):
+        lane = event.lane or organization_id
+        sequences[lane] += 1
+        versions[event.stream] += 1
+        done = replace(
+            event,
+            position=position,
+            lane=lane,
+            lane_seq=sequences[lane],
+            version=versions[event.stream],
+        )
+        placed.append(done)
+        by_lane.setdefault(lane, []).append(_as_link(done, idempotency_key))
+    links = []
+    for lane, lane_links in by_lane.items():
+        links.extend(chained(lane_links, after=heads[lane][1]))
+    return links, placed
+
+
+def _as_link(event: RecordedEvent, idempotency_key: str | None) -> Link:
+    return Link(
+        position=event.position,
+        id=event.id,
+        organization_id=event.organization_id,
+        lane=event.lane,
+        lane_seq=event.lane_seq,
+        stream=event.stream,
+        version=event.version,
+        type=event.data.event_type,
+        schema_version=event.data.event_version,
+        occurred_at=event.occurred_at,
+        recorded_at=event.recorded_at,
+        actor_kind=event.actor_kind,
+        actor_id=event.actor_id,
+        actor_label=event.actor_label,
+        command=event.command,
+        command_id=event.command_id,
+        idempotency_key=idempotency_key,
+        reason=event.reason,
+        payload=registry.to_payload(event.data),
+    )
+
+
+def _insert(first: RecordedEvent, organization_id: UUID, key: str | None, links) -> None:
+    encode = msgspec.json.encode
+    columns = zip(
+        *(
+            (
+                link.position,
+                link.id,
+                link.lane,
+                link.lane_seq,
+                link.stream,
+                link.version,
+                link.type,
+                link.schema_version,
+                link.occurred_at,
+                encode(link.payload).decode(),
+                previous,
+                digest,
+            )
+            for link, previous, digest in links
+        ),
+        strict=True,
+    )
+    shared = (
+        organization_id,
+        first.recorded_at,
+        first.actor_kind,
+        first.actor_id,
+        first.actor_label,
+        first.command,
+        first.command_id,
+        key,
+        first.reason,
+    )
+    with server_cursor() as cursor:
+        cursor.execute(_INSERT, (*shared, *(list(column) for column in columns)))
+
+
+def _move_heads(organization_id: UUID, links) -> None:
+    last = {link.lane: (link.lane_seq, digest) for link, _, digest in links}
+    with server_cursor() as cursor:
+        for lane, (seq, digest) in last.items():
+            cursor.execute(
+                "UPDATE ledger_lane SET seq = %b, hash = %b WHERE organization_id = %b AND lane = %b",
+                (seq, digest, organization_id, lane),
+            )
+
+
+def stream_version(organization_id: UUID, stream: str) -> int:
+    """The version a stream is at; 0 when it has no event yet."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT max(version) FROM ledger_event WHERE organization_id = %b AND stream = %b",
+            (organization_id, stream),
+        ).fetchone()
+        return row[0] or 0
+
+
+def read_stream(
+    organization_id: UUID, stream: str, *, after_version: int = 0
+) -> list[RecordedEvent]:
+    """Up to READ_MAX events of one stream, oldest first."""
+    return _read(
+        "organization_id = %b AND stream = %b AND version > %b ORDER BY version LIMIT %b",
+        (organization_id, stream, after_version, READ_MAX),
+    )
+
+
+def read_lane(
+    organization_id: UUID, lane: UUID, *, after_seq: int, limit: int
+) -> list[RecordedEvent]:
+    """Up to `limit` events of one lane after a sequence number, oldest first."""
+    return _read(
+        "organization_id = %b AND lane = %b AND lane_seq > %b ORDER BY lane_seq LIMIT %b",
+        (organization_id, lane, after_seq, min(limit, READ_MAX)),
+    )
+
+
+def read_since(organization_id: UUID, *, after_position: int, limit: int) -> list[RecordedEvent]:
+    """Up to `limit` events by position. Only safe while no append of the organization can run."""
+    return _read(
+        "organization_id = %b AND position > %b ORDER BY position LIMIT %b",
+        (organization_id, after_position, min(limit, READ_MAX)),
+    )
+
+
+def read_ids(organization_id: UUID, event_ids: Sequence[UUID]) -> list[RecordedEvent]:
+    """The events with these ids, in position order."""
+    return _read(
+        "organization_id = %b AND id = ANY(%b) ORDER BY position LIMIT %b",
+        (organization_id, list(event_ids), READ_MAX),
+    )
+
+
+def heads(organization_id: UUID) -> dict[UUID, tuple[int, bytes]]:
+    """(sequence, hash) of every lane's head."""
+    with server_cursor() as cursor:
+        cursor.execute(
+            "SELECT lane, seq, hash FROM ledger_lane WHERE organization_id = %b ORDER BY lane",
+            (organization_id,),
+        )
+        return {lane: (seq, bytes(digest)) for lane, seq, digest in cursor}
+
+
+def stored_links(organization_id: UUID, lane: UUID) -> Iterator[tuple[Link, bytes, bytes]]:
+    """Every link of a lane in order, read in blocks, for verification."""
+    after = 0
+    while True:
+        with server_cursor() as cursor:
+            rows = cursor.execute(
+                f"SELECT {_COLUMNS}, previous_hash, hash FROM ledger_event "
+                "WHERE organization_id = %b AND lane = %b AND lane_seq > %b "
+                "ORDER BY lane_seq LIMIT %b",
+                (organization_id, lane, after, READ_MAX),
+            ).fetchall()
+        for row in rows:
+            yield _stored_link(row), bytes(row[-2]), bytes(row[-1])
+        if len(rows) < READ_MAX:
+            return
+        after = rows[-1][4]
+
+
+def _stored_link(row: tuple) -> Link:
+    values = dict(zip(_COLUMNS.split(", "), row, strict=False))
+    values["payload"] = _json(values["payload"])
+    return Link(**values)
+
+
+def _read(where: str, params: tuple) -> list[RecordedEvent]:
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_COLUMNS} FROM ledger_event WHERE {where}",
+            params,
+        ).fetchall()
+    return [_recorded(row) for row in rows]
+
+
+def _recorded(row: tuple) -> RecordedEvent:
+    link = _stored_link(row)
+    return RecordedEvent(
+        id=link.id,
+        organization_id=link.organization_id,
+        stream=link.stream,
+        occurred_at=link.occurred_at,
+        recorded_at=link.recorded_at,
+        actor_kind=link.actor_kind,
+        actor_id=link.actor_id,
+        actor_label=link.actor_label,
+        command=link.command,
+        command_id=link.command_id,
+        reason=link.reason,
+        data=registry.from_payload(link.type, link.schema_version, link.payload),
+        position=link.position,
+        lane=link.lane,
+        lane_seq=link.lane_seq,
+        version=link.version,
+    )
+
+
+def _json(value):
+    return msgspec.json.decode(value) if isinstance(value, (str, bytes)) else value

@@ -1,0 +1,76 @@
+"""Roles, what they permit, and the scopes of machine tokens. Pure.
+
+A role is held on an account and counts for everything below it (docs/design.md part 2). A role on
+the root account is a role on the whole organization.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a person is on an account."""
+
+    MEMBER = "member"
+    LEAD = "lead"
+    APPROVER = "approver"
+    FINANCE = "finance"
+    OPERATOR = "operator"
+    AUDITOR = "auditor"
+
+
+class Scope(StrEnum):
+    """What a machine's token may do."""
+
+    PRIORITY_READ = "priority:read"
+    ADMISSION_WRITE = "admission:write"
+    USAGE_WRITE = "usage:write"
+    PREEMPTION_WRITE = "preemption:write"
+    EXPORT_READ = "export:read"
+
+
+READ = "account:read"
+LEDGER_READ = "ledger:read"
+PEOPLE_WRITE = "people:write"
+TREE_WRITE = "tree:write"
+TOKEN_WRITE = "token:write"
+POLICY_WRITE = "policy:write"
+POOL_WRITE = "pool:write"
+SYSTEM_ONLY = "system"
+
+PERMISSIONS: dict[Role, frozenset[str]] = {
+    Role.MEMBER: frozenset({READ, Scope.PRIORITY_READ}),
+    Role.LEAD: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, PEOPLE_WRITE}),
+    Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ}),
+    Role.FINANCE: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, Scope.EXPORT_READ}),
+    Role.OPERATOR: frozenset(
+        {
+            READ,
+            LEDGER_READ,
+            PEOPLE_WRITE,
+            TREE_WRITE,
+            TOKEN_WRITE,
+            POLICY_WRITE,
+            POOL_WRITE,
+            Scope.PRIORITY_READ,
+            Scope.USAGE_WRITE,
+            Scope.ADMISSION_WRITE,
+            Scope.PREEMPTION_WRITE,
+            Scope.EXPORT_READ,
+        }
+    ),
+    Role.AUDITOR: frozenset({READ, LEDGER_READ, Scope.PRIORITY_READ, Scope.EXPORT_READ}),
+}
+
+
+def permitted(roles: Iterable[str]) -> frozenset[str]:
+    """Everything that the roles held on an account and its ancestors permit together."""
+    found: frozenset[str] = frozenset()
+    for role in roles:
+        found |= PERMISSIONS[Role(role)]
+    return found
+
+
+def granting(permission: str) -> tuple[str, ...]:
+    """The roles that carry a permission, for an error that says who can help."""
+    return tuple(role.value for role, held in PERMISSIONS.items() if permission in held)
