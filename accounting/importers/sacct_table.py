@@ -67,7 +67,7 @@ class Table:
             line = next(self._lines, None)
             if line is None:
                 raise FieldError("header", "empty_file", "The file holds no header line.")
-            header = line.rstrip("\r\n").removeprefix("\ufeff").strip()
+            header = line.rstrip("\r\n").removeprefix("\ufeff").strip(" ")
         self._header = header
         # ``sacct -p`` ends each line with a delimiter, ``-P`` does not.
         self._trailing = header.endswith(self._delimiter)
@@ -106,7 +106,7 @@ class Table:
             text = line.rstrip("\r\n")
             if not text.strip():
                 yield self._skipped("blank", "The line is blank.")
-            elif text.strip() == self._header:
+            elif text.strip(" ") == self._header:
                 # Dumps of several months put one after the other.
                 yield self._skipped("header", "The header comes again.")
             else:
