@@ -66,7 +66,7 @@ COMMON_OPTIONS: Final[Mapping[str, str]] = {
     # One node, no replica: nothing reads more than this from the log.
     "wal_level": "minimal",
     "max_wal_senders": "0",
-    "log_line_prefix": "%m [%p] %q%u@%d ",
+    "log_line_prefix": "postgres | %m [%p] %q%u@%d ",
 }
 UNSAFE_TEST_OPTIONS: Final[Mapping[str, str]] = {
     "fsync": "off",

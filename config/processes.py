@@ -6,6 +6,7 @@ are reused after a crash or reboot, and a file can outlive what it names.
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import shutil
 import signal
@@ -32,6 +33,10 @@ _PR_CAP_AMBIENT_RAISE: Final = 2
 
 class ServiceError(Exception):
     """A service cannot be started or stopped; the text says why and what to do."""
+
+
+class LockHeld(ServiceError):
+    """Another process holds the lock."""
 
 
 def find_processes(*, name: str, directory: Path) -> list[psutil.Process]:
@@ -99,9 +104,10 @@ def find_free_port(*, host: str = "127.0.0.1") -> int:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait_seconds: float = 120) -> Iterator[None]:
-    """Hold an exclusive lock on `path`; it is freed when the process dies, however it dies."""
-    import fcntl
+    """Hold an exclusive lock on `path`; it is freed when the process dies, however it dies.
 
+    Raises LockHeld when another process still holds it after `wait_seconds`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as handle:
         deadline = time.monotonic() + wait_seconds
@@ -111,7 +117,7 @@ def file_lock(path: Path, *, wait_seconds: float = 120) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise ServiceError(
+                    raise LockHeld(
                         f"Another process has held {path} for {wait_seconds:.0f} s; "
                         "if none is starting services, stop it and try again."
                     ) from None

@@ -30,7 +30,10 @@ from config.valkey import ValkeyServer
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 STATE_FILE: Final = "services.json"
+LOCK_FILE: Final = "services.lock"
 SECRET_FILE: Final = "secret_key"
+# Everything the demo runs writes here: web, worker, beat and both servers.
+LOG_FILE: Final = Path("log") / "apportion.log"
 
 
 def var_directory() -> Path:
@@ -88,14 +91,20 @@ def load(directory: Path) -> Services | None:
         ) from error
 
 
-def stored_secret(directory: Path, services: Services | None) -> str | None:
-    """The secret key generated for the embedded services, or None where there are none."""
-    if services is None:
-        return None
+def stored_secret(directory: Path) -> str | None:
+    """The secret key generated for a demo, or None where there is none."""
     try:
         return (directory / SECRET_FILE).read_text().strip()
     except FileNotFoundError:
         return None
+
+
+def ensure_secret(directory: Path) -> Path:
+    """The file with the demo's secret key, made at first need and kept: sessions survive."""
+    path = directory / SECRET_FILE
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(50) + "\n")
+    return path
 
 
 def _new_services() -> Services:
@@ -113,51 +122,54 @@ def _save(directory: Path, services: Services) -> None:
     write_private(directory / STATE_FILE, json.dumps(asdict(services), indent=1) + "\n")
 
 
-def _servers(
-    directory: Path, services: Services, *, test: bool
-) -> tuple[PostgresServer, ValkeyServer | None]:
-    postgres = PostgresServer(
+def _postgres(directory: Path, services: Services, *, test: bool) -> PostgresServer:
+    return PostgresServer(
         data=directory / "postgres",
-        log=directory / "log" / "postgres.log",
+        log=directory / LOG_FILE,
         superuser_password=services.superuser_password,
         options=UNSAFE_TEST_OPTIONS if test else {},
     )
-    valkey = ValkeyServer(
-        data=directory / "valkey",
-        log=directory / "log" / "valkey.log",
-        password=services.valkey_password,
+
+
+def _valkey(directory: Path, services: Services) -> ValkeyServer:
+    return ValkeyServer(
+        data=directory / "valkey", log=directory / LOG_FILE, password=services.valkey_password
     )
-    return postgres, None if test else valkey
 
 
-def start(directory: Path, *, test: bool = False) -> Services:
+def start(
+    directory: Path, *, test: bool = False, postgres: bool = True, valkey: bool = True
+) -> Services:
     """Start what does not run yet under `directory` and return how to reach it.
 
     Raises ServiceError. Two callers at once are safe: the second waits and finds it running.
+    The test instance has no Valkey.
     """
-    with file_lock(directory / "services.lock"):
+    with file_lock(directory / LOCK_FILE):
         services = load(directory)
-        fresh = services is None
+        passwords_lost = services is None
         if services is None:
             services = _new_services()
             _save(directory, services)
-        if not (directory / SECRET_FILE).exists():
-            write_private(directory / SECRET_FILE, secrets.token_urlsafe(50) + "\n")
-        postgres, valkey = _servers(directory, services, test=test)
-        if fresh and (postgres.data / "PG_VERSION").exists():
-            # The passwords were lost; the data was not.
-            postgres.stop()
-            postgres.set_superuser_password()
-        services = replace(services, postgres_port=postgres.start(port=services.postgres_port))
-        if valkey is not None:
-            services = replace(services, valkey_port=valkey.start(port=services.valkey_port))
-        _save(directory, services)
-        bootstrap(
-            postgres,
-            port=services.postgres_port or 0,
-            owner_password=services.owner_password,
-            application_password=services.application_password,
-        )
+        ensure_secret(directory)
+        if postgres:
+            server = _postgres(directory, services, test=test)
+            if passwords_lost and (server.data / "PG_VERSION").exists():
+                server.stop()
+                server.set_superuser_password()
+            port = server.start(port=services.postgres_port)
+            services = replace(services, postgres_port=port)
+            _save(directory, services)
+            bootstrap(
+                server,
+                port=port,
+                owner_password=services.owner_password,
+                application_password=services.application_password,
+            )
+        if valkey and not test:
+            port = _valkey(directory, services).start(port=services.valkey_port)
+            services = replace(services, valkey_port=port)
+            _save(directory, services)
     return services
 
 
@@ -165,25 +177,23 @@ def stop(directory: Path, *, test: bool = False) -> None:
     """Stop both services, Valkey first; nothing happens where none runs."""
     if not directory.exists():
         return
-    with file_lock(directory / "services.lock"):
-        postgres, valkey = _servers(directory, load(directory) or _new_services(), test=test)
-        if valkey is not None:
-            valkey.stop()
-        postgres.stop()
+    with file_lock(directory / LOCK_FILE):
+        services = load(directory) or _new_services()
+        _valkey(directory, services).stop()
+        _postgres(directory, services, test=test).stop()
 
 
 def status(directory: Path, *, test: bool = False) -> dict[str, str]:
     """One word or two for each service."""
-    services = load(directory)
-    if services is None:
-        return {"postgres": "never started"} | ({} if test else {"valkey": "never started"})
-    postgres, valkey = _servers(directory, services, test=test)
-    running = postgres.postmaster() is not None
-    answer = {"postgres": f"running on port {postgres.port()}" if running else "stopped"}
-    if valkey is not None:
-        port = services.valkey_port
-        answer["valkey"] = f"running on port {port}" if valkey.processes() else "stopped"
-    return answer
+    services = load(directory) or _new_services()
+    running = {"postgres": _postgres(directory, services, test=test).postmaster()}
+    if not test:
+        running["valkey"] = next(iter(_valkey(directory, services).processes()), None)
+    ports = {"postgres": services.postgres_port, "valkey": services.valkey_port}
+    return {
+        name: "stopped" if process is None else f"running on port {ports[name]}"
+        for name, process in running.items()
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:

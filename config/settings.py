@@ -33,7 +33,8 @@ except ServiceError as error:
 
 _database_url = env_str("DATABASE_URL", "")
 _owner_url = env_str("DATABASE_OWNER_URL", "")
-if not _database_url and EMBEDDED is not None and EMBEDDED.postgres_port:
+_use_embedded = not _database_url and EMBEDDED is not None and bool(EMBEDDED.postgres_port)
+if _use_embedded:
     _database_url, _owner_url = EMBEDDED.database_url, EMBEDDED.database_owner_url
 # Commands that need no database (whatif, check) work in a bare checkout; serving does not:
 # config/wsgi.py, config/celery.py and the check config.E002 refuse.
@@ -56,7 +57,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 if TEST or not DATABASE_CONFIGURED:
     SECRET_KEY = secrets.token_urlsafe(50)
 else:
-    SECRET_KEY = env_secret("APPORTION_SECRET_KEY", services.stored_secret(VAR_DIR, EMBEDDED))
+    SECRET_KEY = env_secret(
+        "APPORTION_SECRET_KEY", services.stored_secret(VAR_DIR) if _use_embedded else None
+    )
 # Old keys still verify what they signed, while they are being replaced.
 SECRET_KEY_FALLBACKS = env_list("APPORTION_SECRET_KEY_FALLBACKS")
 
@@ -311,9 +314,25 @@ LOGGING = logging_settings(
 )
 DJANGO_STRUCTLOG_CELERY_ENABLED = not TEST
 
-# ---------------------------------------------------------------- Celery (names: config/celery.py)
-CELERY_TASK_SOFT_TIME_LIMIT = timedelta(minutes=9).total_seconds()
-CELERY_TASK_TIME_LIMIT = timedelta(minutes=10).total_seconds()
+# ---------------------------------------------------------------- Celery (queues: config/celery.py)
 CELERY_BROKER_URL = "memory://" if TEST else REDIS_URL
 CELERY_TASK_ALWAYS_EAGER = TEST
 CELERY_TASK_EAGER_PROPAGATES = TEST
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+# The domain keeps its own job rows; a result store would be a second truth.
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_CREATE_MISSING_QUEUES = False
+# A task is taken off the queue when done, so a killed worker's task runs again: all are
+# idempotent.
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SOFT_TIME_LIMIT = timedelta(minutes=9).total_seconds()
+CELERY_TASK_TIME_LIMIT = timedelta(minutes=10).total_seconds()
+# Longer than any task: what is still unacknowledged then is given to another worker.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800, "socket_timeout": 10}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"

@@ -1,0 +1,28 @@
+"""The Celery application, its queues, and the whole beat table in one place.
+
+Tasks are thin: they fetch ids and execute commands (docs/design.md part 11). Whatever a task
+does late is also judged at read time, so a stopped worker delays and never falsifies.
+"""
+
+import os
+from typing import Any, Final
+
+from celery import Celery
+from django_structlog.celery.steps import DjangoStructLogInitStep
+from kombu import Queue
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+# One worker may serve all; a busy site gives each queue its own (`-Q exports`).
+QUEUES: Final = ("default", "deadlines", "exports")
+
+# name -> {"task": dotted path, "schedule": seconds or crontab, "options": {"queue": ...}}
+# `expires` keeps a backlog from piling up while no worker runs.
+BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {}
+
+app = Celery("apportion")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.task_queues = [Queue(name) for name in QUEUES]
+app.conf.beat_schedule = BEAT_TABLE
+app.steps["worker"].add(DjangoStructLogInitStep)
+app.autodiscover_tasks()
