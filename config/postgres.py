@@ -159,12 +159,11 @@ class PostgresServer:
         lines = self._pid_file_lines()
         return int(lines[0]) if lines and lines[0].strip().isdigit() else None
 
-    def _leave_root(self) -> Callable[[], None] | None:
-        return unprivileged(
-            executable=POSTGRES_BIN_PATH / "postgres",
-            readable=POSTGRES_BIN_PATH.parent / "share" / "postgres.bki",
-            directory=self.data,
-        )
+    def _leave_root(self, directory: Path | None = None) -> Callable[[], None] | None:
+        directory = directory or self.data
+        # Looks for its programs and files, shows its settings, and touches nothing.
+        probe = [str(POSTGRES_BIN_PATH / "initdb"), "--show", "-D", str(directory)]
+        return unprivileged(directory=directory, probe=probe)
 
     def _create_data(self) -> None:
         """Run initdb beside the final place and rename: a killed initdb leaves no half server."""
@@ -179,11 +178,7 @@ class PostgresServer:
         fresh.mkdir(parents=True, mode=0o700)
         password_file = fresh.with_name(f".{fresh.name}.password")
         write_private(password_file, self.superuser_password + "\n")
-        leave_root = unprivileged(
-            executable=POSTGRES_BIN_PATH / "initdb",
-            readable=POSTGRES_BIN_PATH.parent / "share" / "postgres.bki",
-            directory=fresh,
-        )
+        leave_root = self._leave_root(fresh)
         if leave_root is not None:
             os.chown(password_file, fresh.stat().st_uid, -1)
         try:

@@ -8,13 +8,12 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +25,8 @@ NOBODY_UID: Final = 65534
 # From linux/capability.h and linux/prctl.h.
 _CAP_DAC_OVERRIDE: Final = 1
 _CAPABILITY_VERSION_3: Final = 0x20080522
-_PR_SET_KEEPCAPS: Final = 8
+_PR_SET_SECUREBITS: Final = 28
+_SECBIT_NO_SETUID_FIXUP: Final = 4
 _PR_CAP_AMBIENT: Final = 47
 _PR_CAP_AMBIENT_RAISE: Final = 2
 
@@ -176,7 +176,8 @@ def _become_nobody(keep_file_access: bool) -> Callable[[], None]:
 
     def apply() -> None:
         if libc is not None:
-            libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+            # Or setuid would drop the capability, and access(2) would ignore it.
+            libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
         os.setgroups([])
         os.setgid(NOBODY_UID)
         os.setuid(NOBODY_UID)
@@ -187,33 +188,34 @@ def _become_nobody(keep_file_access: bool) -> Callable[[], None]:
     return apply
 
 
-def unprivileged(*, executable: Path, readable: Path, directory: Path) -> Callable[[], None] | None:
+def unprivileged(*, directory: Path, probe: Sequence[str]) -> Callable[[], None] | None:
     """How a child leaves root, or None where this process is not root.
 
-    `directory` is handed to the user nobody. Raises ServiceError where even then the child
-    could not run `executable`, read `readable` or write `directory`.
+    `directory` is handed to the user nobody. `probe` is a command that shows whether the program
+    in question works there. Raises ServiceError where it does not even with file access kept.
     """
     if not is_root():
         return None
     if directory.stat().st_uid != NOBODY_UID:
         _hand_over(directory)
-    shell = shutil.which("sh") or "/bin/sh"
-    script = 'test -r "$1" && test -x "$2" && test -w "$2" && "$0" --version'
-    attempts = [False, True] if sys.platform == "linux" else [False]
-    for keep_file_access in attempts:
+    script = 'test -w "$0" && exec "$@"'
+    complaint = ""
+    for keep_file_access in (False, True) if sys.platform == "linux" else (False,):
         leave_root = _become_nobody(keep_file_access)
-        probe = subprocess.run(
-            [shell, "-c", script, str(executable), str(readable), str(directory)],
+        result = subprocess.run(
+            ["/bin/sh", "-c", script, str(directory), *probe],
             preexec_fn=leave_root,
             capture_output=True,
+            text=True,
             cwd="/",
         )
-        if probe.returncode == 0:
+        if result.returncode == 0:
             return leave_root
+        complaint = result.stderr.strip()
     raise ServiceError(
-        f"{executable.name} refuses to run as root, and the user nobody cannot enter {directory} "
-        f"or {executable.parent}. Work in a directory other users may enter, run as an ordinary "
-        "user, or set DATABASE_URL to a server of your own."
+        f"PostgreSQL refuses to run as root, and the user nobody cannot work in {directory} or "
+        f"cannot run {probe[0]}. Work in a directory other users may enter, run as an ordinary "
+        f"user, or set DATABASE_URL to a server of your own.\n{complaint}"
     )
 
 
