@@ -24,6 +24,7 @@ import psutil
 
 from config import services
 from config.demo_client import DemoFile, ask, wait_until_ready
+from config.env import env_bool
 from config.processes import (
     LockHeld,
     ServiceError,
@@ -41,6 +42,7 @@ READY_SECONDS_MAX: Final = 90
 STOP_SECONDS_MAX: Final = 20
 LOG_BYTES_MAX: Final = 20 * 2**20
 STOP_ORDER: Final = ("beat", "web", "worker")
+LOAD_DEMO: Final = services.BASE_DIR / "demo/management/commands/load_demo.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,7 @@ class Supervisor:
     def _prepare(self) -> None:
         self._step("Starting PostgreSQL and Valkey", self._start_services)
         self._step("Migrating the database", lambda: self._manage("migrate", "--no-input"))
-        if (services.BASE_DIR / "demo/management/commands/load_demo.py").exists():
+        if env_bool("APPORTION_DEMO_DATA", True) and LOAD_DEMO.exists():
             self._step("Loading the sample organization", lambda: self._manage("load_demo"))
         if static_files_changed(self.directory):
             self._step("Collecting static files", self._collect_static)
