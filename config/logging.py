@@ -2,19 +2,12 @@
 
 import logging
 import logging.config
-import re
-import time
-from collections.abc import Callable
 from typing import Any, Final
-from uuid import uuid4
 
 import structlog
-from django.http import HttpRequest, HttpResponse
-
-REQUEST_ID_HEADER: Final = "X-Request-ID"
-# What a client may hand us as its id: it ends up in logs, so nothing that could forge a line.
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{8,128}")
-_QUIET_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+from structlog.dev import plain_traceback
+from structlog.processors import ExceptionRenderer
+from structlog.tracebacks import ExceptionDictTransformer
 
 _SHARED: Final[list[Any]] = [
     structlog.contextvars.merge_contextvars,
@@ -23,15 +16,16 @@ _SHARED: Final[list[Any]] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 
-logger = structlog.get_logger("apportion.request")
+# Local variables hold passwords and tokens; structlog and rich would print them.
+_TRACEBACK: Final = ExceptionDictTransformer(show_locals=False)
 
 
 def logging_settings(*, level: str, style: str) -> dict[str, Any]:
     """The dict for `logging.config`: everything to stderr, in one format."""
     renderer: list[Any] = (
-        [structlog.dev.ConsoleRenderer(colors=False)]
+        [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain_traceback)]
         if style == "console"
-        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        else [ExceptionRenderer(_TRACEBACK), structlog.processors.JSONRenderer()]
     )
     return {
         "version": 1,
@@ -76,34 +70,3 @@ def configure(settings: dict[str, Any]) -> None:
 def bind_organization(organization_id: object) -> None:
     """Put the organization into every later log line of this request or task."""
     structlog.contextvars.bind_contextvars(organization_id=str(organization_id))
-
-
-class RequestContextMiddleware:
-    """Give each request an id, return it as X-Request-ID, and log one line when it is answered.
-
-    django-structlog's middleware logs twice a request and loads the user to do so; for a
-    scheduler that asks thousands of times a minute that is the larger part of the work.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get(REQUEST_ID_HEADER, "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
-        request.request_id = request_id  # type: ignore[attr-defined]  # read by config/problems.py
-        structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(request_id=request_id)
-        started = time.perf_counter()
-        response = self.get_response(request)
-        response[REQUEST_ID_HEADER] = request_id
-        if request.path not in _QUIET_PATHS:
-            logger.info(
-                "request",
-                method=request.method,
-                path=request.path,
-                status=response.status_code,
-                milliseconds=round((time.perf_counter() - started) * 1000, 1),
-            )
-        structlog.contextvars.clear_contextvars()
-        return response

@@ -107,7 +107,7 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "tenancy.User"
 MIDDLEWARE = [
-    "config.logging.RequestContextMiddleware",
+    "config.middleware.RequestContextMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -307,6 +307,8 @@ if env_str("APPORTION_SMTP_HOST", ""):
     EMAIL_USE_TLS = env_bool("APPORTION_SMTP_TLS", True)
 DEFAULT_FROM_EMAIL = env_str("APPORTION_MAIL_FROM", "apportion@localhost")
 
+# Bearer token of /metrics, which does not exist without one outside the demo.
+METRICS_TOKEN = env_str("APPORTION_METRICS_TOKEN", "")
 LOGGING_CONFIG = "config.logging.configure"
 LOGGING = logging_settings(
     level=env_str("APPORTION_LOG_LEVEL", "WARNING" if TEST else "INFO"),
