@@ -8,6 +8,8 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
+        from config import wiring
         from config.database import check_server
 
         register(check_server, Tags.database)
+        wiring.connect()

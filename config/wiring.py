@@ -2,6 +2,7 @@
 
 import importlib
 
+from accounting.projectors import PROJECTORS as ACCOUNTING
 from ledger import execution, projection
 from ledger.projectors import PROJECTORS as LEDGER
 from quota.projectors import PROJECTORS as QUOTA
@@ -14,6 +15,8 @@ COMMAND_MODULES = (
     "tenancy.commands.people",
     "tenancy.commands.tokens",
     "quota.commands.pools",
+    "accounting.commands.usage",
+    "accounting.commands.fairshare",
 )
 
 
@@ -22,6 +25,7 @@ def connect() -> None:
     projection.register(LEDGER)
     projection.register(TENANCY)
     projection.register(QUOTA)
+    projection.register(ACCOUNTING)
     for module in COMMAND_MODULES:
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)

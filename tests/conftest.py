@@ -77,3 +77,19 @@ def owner(transactional_db: None, test_database: TestDatabase) -> Iterator[psyco
 
 
 assert settings.TEST, "tests/conftest.py must be loaded before Django's settings"
+
+
+@pytest.fixture
+def acme(db: None):
+    """The organization most tests happen in; see tests/world.py."""
+    from tests import world
+
+    return world.acme()
+
+
+@pytest.fixture
+def globex(db: None):
+    """Another tenant, where Charlie works; he must never see anything of acme."""
+    from tests import world
+
+    return world.globex()

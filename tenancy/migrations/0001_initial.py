@@ -40,15 +40,36 @@ CREATE FUNCTION tenancy_organization_by_slug(wanted text) RETURNS uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ SELECT id FROM tenancy_organization WHERE slug = wanted $$;
 
-CREATE FUNCTION tenancy_token_organization(token uuid) RETURNS uuid
+-- For callers outside a transaction: one round trip, and the answer of exactly one token.
+CREATE FUNCTION tenancy_authenticate_token(token uuid)
+RETURNS TABLE (organization_id uuid, name text, secret_hash text, previous_hash text,
+               previous_until timestamptz, scopes text[], pool_ids uuid[],
+               expires_at timestamptz, revoked_at timestamptz, used_at timestamptz)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
-AS $$ SELECT organization_id FROM tenancy_apitoken WHERE id = token $$;
+AS $$
+    SELECT t.organization_id, t.name, t.secret_hash, t.previous_hash, t.previous_until,
+           t.scopes, t.pool_ids, t.expires_at, t.revoked_at, u.used_at
+    FROM tenancy_apitoken t
+    LEFT JOIN tenancy_tokenuse u ON u.organization_id = t.organization_id AND u.token_id = t.id
+    WHERE t.id = token
+$$;
+
+CREATE FUNCTION tenancy_stamp_token(organization uuid, token uuid, at timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('apportion.organization', organization::text, true);
+    INSERT INTO tenancy_tokenuse (organization_id, token_id, used_at)
+    VALUES (organization, token, at)
+    ON CONFLICT (organization_id, token_id) DO UPDATE SET used_at = excluded.used_at
+    WHERE tenancy_tokenuse.used_at < excluded.used_at;
+END $$;
 """
 DIRECTORY_REVERSE = """
 DROP FUNCTION ledger_organization_ids();
 DROP FUNCTION tenancy_organizations_of(bigint);
 DROP FUNCTION tenancy_organization_by_slug(text);
-DROP FUNCTION tenancy_token_organization(uuid);
+DROP FUNCTION tenancy_authenticate_token(uuid);
+DROP FUNCTION tenancy_stamp_token(uuid, uuid, timestamptz);
 """
 
 
@@ -370,6 +391,7 @@ class Migration(migrations.Migration):
         directory_policy("tenancy_organization"),
         directory_policy("tenancy_person"),
         directory_policy("tenancy_apitoken"),
+        directory_policy("tenancy_tokenuse"),
         migrations.RunSQL(CONSTRAINTS, migrations.RunSQL.noop),
         migrations.RunSQL(DIRECTORY, DIRECTORY_REVERSE),
     ]

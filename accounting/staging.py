@@ -1,0 +1,260 @@
+"""A batch of usage records on its way into the database: checked one by one, then copied.
+
+`Batch.add` takes a record in plain values, checks what can be checked without the database and
+writes its line of `COPY` text. What fails is listed with its line, field and reason; the rest goes
+on. Names become ids later, in SQL, against what the organization knows at that moment.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+RECORDS_MAX = 100_000
+"""Records of one batch."""
+KEY_LENGTH_MAX = 255
+NAME_LENGTH_MAX = 128
+LABELS_MAX = 32
+LABEL_LENGTH_MAX = 255
+DURATION_DAYS_MAX = 3_660
+AHEAD_DAYS_MAX = 366
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+TIERS = {"guaranteed": 0, "borrowed": 1, "spot": 2}
+TIER_NAMES = tuple(TIERS)
+
+COLUMNS = (
+    "line, source, key, account, person, pool, tier, units, started_at, ended_at, compute_util, "
+    "productive_util, memory_gb, supersedes, labels, content, supersedes_optional"
+)
+CREATE = """
+CREATE TEMPORARY TABLE IF NOT EXISTS staged_usage (
+    line integer, source text, key text, account text, person text, pool text, tier smallint,
+    units bigint, started_at timestamptz, ended_at timestamptz, compute_util numeric,
+    productive_util numeric, memory_gb numeric, supersedes text, labels jsonb, content uuid,
+    supersedes_optional boolean
+) ON COMMIT DELETE ROWS
+"""
+
+_SPECIAL = re.compile(r"[\x00-\x1f\\\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordVerdict:
+    """What became of a record that was not accepted. `status` is duplicate, conflict, rejected."""
+
+    line: int
+    key: str | None
+    status: str
+    code: str
+    field: str | None
+    detail: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records of one command. `now` bounds how far ahead a record may start."""
+
+    now: datetime
+    verdicts: list[RecordVerdict] = field(default_factory=list)
+    sources: set[str] = field(default_factory=set)
+    supersedes: dict[tuple[str, str], int] = field(default_factory=dict)
+    first_started_at: datetime | None = None
+    last_started_at: datetime | None = None
+    _staged: dict[int, str] = field(default_factory=dict)
+    _seen: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    _digest: Any = field(default_factory=hashlib.sha256)
+
+    def reject(self, line: int, key: str | None, code: str, where: str | None, detail: str) -> None:
+        """List a record as rejected."""
+        self.verdicts.append(RecordVerdict(line, key, "rejected", code, where, detail))
+
+    def add(
+        self,
+        *,
+        line: int,
+        source: str,
+        key: str,
+        account: str,
+        person: str,
+        pool: str,
+        tier: str,
+        units: int,
+        start: datetime,
+        end: datetime | None,
+        compute_util: Any,
+        productive_util: Any,
+        memory_gb: Any,
+        supersedes: str | None,
+        supersedes_optional: bool,
+        labels: Mapping[str, str] | None,
+    ) -> None:
+        """Check a record and stage it, or list why not. `line` counts from 1 in the input."""
+        problem = self._fault(
+            source, key, start, end, compute_util, productive_util, memory_gb, supersedes, labels
+        )
+        if problem is not None:
+            self.reject(line, key[:KEY_LENGTH_MAX], *problem)
+            return
+        for where, value in (("account", account), ("person", person), ("pool", pool)):
+            if _CONTROL.search(value):
+                self.reject(
+                    line, key, "control_character", where, f"{where} holds control characters."
+                )
+                return
+        ended = r"\N" if end is None else end.astimezone(UTC).isoformat()
+        labels_json = _encoder.encode(labels).decode() if labels else r"\N"
+        values = "\t".join(
+            (
+                _text(source),
+                _text(key),
+                _text(account),
+                _text(person),
+                _text(pool),
+                str(TIERS[tier]),
+                str(units),
+                start.astimezone(UTC).isoformat(),
+                ended,
+                _number(compute_util),
+                _number(productive_util),
+                _number(memory_gb),
+                r"\N" if supersedes is None else _text(supersedes),
+                labels_json.replace("\\", "\\\\") if labels else labels_json,
+            )
+        )
+        self._stage(line, source, key, values, start, supersedes, supersedes_optional)
+
+    def _fault(
+        self, source, key, start, end, compute_util, productive_util, memory_gb, supersedes, labels
+    ):
+        """(code, field, detail) of the first thing wrong, in a fixed order, or None."""
+        if _CONTROL.search(key) or _CONTROL.search(source):
+            return "control_character", "key", "Keys and sources must not hold control characters."
+        if not 1 <= len(key) <= KEY_LENGTH_MAX:
+            return "key_length", "key", f"A key has 1 to {KEY_LENGTH_MAX} characters."
+        if end is not None and end < start:
+            return "end_before_start", "end", "The record ends before it starts."
+        if start < EARLIEST or start > self.now + timedelta(days=AHEAD_DAYS_MAX):
+            return (
+                "start_out_of_range",
+                "start",
+                f"A record starts between 2000 and {AHEAD_DAYS_MAX} days from now.",
+            )
+        if end is not None and end - start > timedelta(days=DURATION_DAYS_MAX):
+            return "too_long", "end", f"A record lasts at most {DURATION_DAYS_MAX} days."
+        for where, value in (("compute_util", compute_util), ("productive_util", productive_util)):
+            if value is not None and not 0 <= value <= 1:
+                return "utilization_range", where, f"{where} is a share from 0 to 1."
+        if memory_gb is not None and not 0 <= memory_gb < 1e9:
+            return "memory_range", "memory_gb", "memory_gb is a number from 0 to below 1e9."
+        if supersedes is not None:
+            if supersedes == key:
+                return "supersedes_itself", "supersedes", "A record cannot supersede itself."
+            if not 1 <= len(supersedes) <= KEY_LENGTH_MAX or _CONTROL.search(supersedes):
+                return "key_length", "supersedes", f"A key has 1 to {KEY_LENGTH_MAX} characters."
+        return _labels_fault(labels) if labels else None
+
+    def _stage(self, line, source, key, values, start, supersedes, optional) -> None:
+        content = hashlib.md5(values.encode(), usedforsecurity=False).hexdigest()
+        known = self._seen.get((source, key))
+        if known is not None:
+            self._repeated(line, key, same=known[1] == content, first_line=known[0])
+            return
+        if (source, key) in self.supersedes:
+            self._superseded(line, key, by_line=self.supersedes[source, key])
+            return
+        if supersedes is not None:
+            if (source, supersedes) in self.supersedes:
+                self._superseded_twice(line, key, self.supersedes[source, supersedes])
+                return
+            self.supersedes[source, supersedes] = line
+            older = self._seen.get((source, supersedes))
+            if older is not None:
+                optional = True
+                self._staged.pop(older[0], None)
+                self._superseded(older[0], supersedes, by_line=line)
+        self._seen[source, key] = (line, content)
+        self._digest.update(content.encode())
+        self.sources.add(source)
+        self._staged[line] = f"{line}\t{values}\t{content}\t{'t' if optional else 'f'}\n"
+        if self.first_started_at is None or start < self.first_started_at:
+            self.first_started_at = start
+        if self.last_started_at is None or start > self.last_started_at:
+            self.last_started_at = start
+
+    def _superseded(self, line: int, key: str, *, by_line: int) -> None:
+        detail = f"Line {by_line} of this batch supersedes it."
+        self.verdicts.append(RecordVerdict(line, key, "duplicate", "superseded", None, detail))
+
+    def _superseded_twice(self, line: int, key: str, first_line: int) -> None:
+        detail = f"Line {first_line} of this batch supersedes the same record."
+        self.verdicts.append(
+            RecordVerdict(line, key, "conflict", "already_superseded", "supersedes", detail)
+        )
+
+    def _repeated(self, line: int, key: str, *, same: bool, first_line: int) -> None:
+        if same:
+            self.verdicts.append(
+                RecordVerdict(
+                    line, key, "duplicate", "duplicate", None, f"Same as line {first_line}."
+                )
+            )
+        else:
+            self.verdicts.append(
+                RecordVerdict(
+                    line,
+                    key,
+                    "conflict",
+                    "key_conflict",
+                    "key",
+                    f"Line {first_line} of this batch has the same key with other content.",
+                )
+            )
+
+    @property
+    def staged(self) -> int:
+        """How many records go on to the database."""
+        return len(self._staged)
+
+    @property
+    def copy_text(self) -> bytes:
+        """The staged records as `COPY` text, one line each, in the order of COLUMNS."""
+        return "".join(self._staged.values()).encode()
+
+    @property
+    def content_digest(self) -> bytes:
+        """What an idempotency key is bound to: the content of all records, good and bad."""
+        rejected = _encoder.encode([(v.line, v.code) for v in self.verdicts])
+        return hashlib.sha256(self._digest.digest() + rejected).digest()
+
+
+def _labels_fault(labels: Mapping[str, str]) -> tuple[str, str, str] | None:
+    if len(labels) > LABELS_MAX:
+        return "too_many_labels", "labels", f"A record has at most {LABELS_MAX} labels."
+    for name, value in labels.items():
+        if not 1 <= len(name) <= LABEL_LENGTH_MAX or len(value) > LABEL_LENGTH_MAX:
+            return "label_length", "labels", f"Labels have at most {LABEL_LENGTH_MAX} characters."
+        if "\x00" in name or "\x00" in value:
+            return "control_character", "labels", "Labels must not hold NUL characters."
+    return None
+
+
+def _text(value: str) -> str:
+    """A text field of `COPY`: the few characters that mean something there are escaped."""
+    if _SPECIAL.search(value):
+        return (
+            value.replace("\\", "\\\\")
+            .replace("\t", "\\t")
+            .replace("\n", "\\n")
+            .replace("\r", "\\r")
+        )
+    return value
+
+
+def _number(value: Any) -> str:
+    return r"\N" if value is None else str(value)

@@ -1,0 +1,81 @@
+"""May this actor do this here? Given to the command runner and asked by every read."""
+
+from uuid import UUID
+
+from ledger.errors import Denied, NotFound
+from ledger.sql import server_cursor
+from ledger.types import Actor, ActorKind
+from tenancy.domain.roles import SYSTEM_ONLY, granting, permitted
+
+
+def authorize(
+    actor: Actor, permission: str, account_id: UUID | None, organization_id: UUID
+) -> None:
+    """Raise unless the actor holds the permission on the account (None: on the root).
+
+    Runs inside the organization's scope.
+
+    Raises:
+        Denied: names the permission and the roles that carry it.
+        NotFound: a person asks about an account they cannot even see, or that does not exist.
+    """
+    if actor.kind == ActorKind.SYSTEM:
+        return
+    if actor.kind == ActorKind.TOKEN:
+        if permission not in actor.scopes:
+            raise Denied(
+                "scope_missing",
+                f"This token lacks the scope {permission}. Ask an operator for a token that has it.",
+                facts={"permission": permission, "scopes": sorted(actor.scopes)},
+            )
+        return
+    held = permissions_on(actor, account_id, organization_id)
+    if permission not in held or permission == SYSTEM_ONLY:
+        raise Denied(
+            "role_missing",
+            f"This needs the permission {permission}. "
+            f"Ask for one of the roles {', '.join(granting(permission)) or 'none'} on this account.",
+            facts={"permission": permission, "roles": list(granting(permission))},
+        )
+
+
+def may(actor: Actor, permission: str, account_id: UUID | None, organization_id: UUID) -> bool:
+    """`authorize` as a question, for pages that show or hide an action."""
+    try:
+        authorize(actor, permission, account_id, organization_id)
+    except (Denied, NotFound):
+        return False
+    return True
+
+
+def permissions_on(actor: Actor, account_id: UUID | None, organization_id: UUID) -> frozenset[str]:
+    """Everything a person may do on an account by roles on it and above it.
+
+    Raises:
+        NotFound: no such account.
+    """
+    with server_cursor() as cursor:
+        path = cursor.execute(
+            "SELECT ancestors FROM tenancy_account WHERE organization_id = %b AND id = "
+            "coalesce(%b::uuid, (SELECT root_account_id FROM tenancy_organization WHERE id = %b))",
+            (organization_id, account_id, organization_id),
+        ).fetchone()
+        if path is None:
+            raise NotFound("account_unknown", "There is no such account.", field="account")
+        rows = cursor.execute(
+            "SELECT DISTINCT role FROM tenancy_membership "
+            "WHERE organization_id = %b AND person_id = %b AND account_id = ANY(%b)",
+            (organization_id, actor.id, path[0]),
+        ).fetchall()
+    return permitted(row[0] for row in rows)
+
+
+def permissions_anywhere(actor: Actor, organization_id: UUID) -> frozenset[str]:
+    """Everything a person may do on at least one account, for navigation."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT role FROM tenancy_membership "
+            "WHERE organization_id = %b AND person_id = %b",
+            (organization_id, actor.id),
+        ).fetchall()
+    return permitted(row[0] for row in rows)

@@ -1,0 +1,291 @@
+"""Reads of tenancy, bounded. All but the directory questions run inside `scope.reading`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from ledger.errors import NotFound
+from ledger.sql import server_cursor
+
+LIST_MAX = 500
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationChoice:
+    """An organization a login belongs to, and who it is there."""
+
+    organization_id: UUID
+    slug: str
+    name: str
+    person_id: UUID
+    person_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationFacts:
+    """The tenant's fixed facts."""
+
+    id: UUID
+    slug: str
+    name: str
+    currency: str
+    time_zone: str
+    root_account_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """An account. `path` are the names from the root down to it."""
+
+    id: UUID
+    name: str
+    description: str
+    parent_id: UUID | None
+    path: tuple[str, ...]
+    shares: int | None
+    archived_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """A person and, where listed under an account, the shares there."""
+
+    id: UUID
+    name: str
+    display_name: str
+    email: str
+    shares: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRow:
+    """A role a person holds on an account."""
+
+    account_id: UUID
+    account_name: str
+    person_id: UUID
+    person_name: str
+    display_name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token as a list shows it."""
+
+    id: UUID
+    name: str
+    scopes: tuple[str, ...]
+    pool_ids: tuple[UUID, ...] | None
+    issued_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    previous_until: datetime | None
+    used_at: datetime | None
+
+
+def organizations_of(user_id: int) -> list[OrganizationChoice]:
+    """The organizations a signed-in login belongs to, by name. Needs no scope."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM tenancy_organizations_of(%s)", (user_id,))
+        return [OrganizationChoice(*row) for row in cursor.fetchall()]
+
+
+def organization_id_by_slug(slug: str) -> UUID | None:
+    """For the command line, where an operator names the organization. Needs no scope."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tenancy_organization_by_slug(%s)", (slug,))
+        return cursor.fetchone()[0]
+
+
+def organization(organization_id: UUID) -> OrganizationFacts:
+    """The tenant in scope.
+
+    Raises:
+        NotFound: no such organization, or not the one in scope.
+    """
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT id, slug, name, currency, time_zone, root_account_id "
+            "FROM tenancy_organization WHERE id = %b",
+            (organization_id,),
+        ).fetchone()
+    if row is None:
+        raise NotFound("organization_unknown", "There is no such organization.")
+    return OrganizationFacts(*row)
+
+
+_ACCOUNT_COLUMNS = """
+a.id, a.name, a.description, a.parent_id,
+ARRAY(SELECT p.name FROM unnest(a.ancestors) WITH ORDINALITY AS x(id, n)
+      JOIN tenancy_account p ON p.organization_id = a.organization_id AND p.id = x.id
+      ORDER BY x.n),
+a.shares, a.archived_at
+"""
+
+
+def account(organization_id: UUID, account_id: UUID) -> AccountRow:
+    """One account by id.
+
+    Raises:
+        NotFound: no such account.
+    """
+    return _one_account(organization_id, "a.id = %b", account_id)
+
+
+def account_by_name(organization_id: UUID, name: str) -> AccountRow:
+    """One account by its unique name.
+
+    Raises:
+        NotFound: no such account.
+    """
+    return _one_account(organization_id, "a.name = %b", name)
+
+
+def _one_account(organization_id: UUID, where: str, value: object) -> AccountRow:
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            f"SELECT {_ACCOUNT_COLUMNS} FROM tenancy_account a "
+            f"WHERE a.organization_id = %b AND {where}",
+            (organization_id, value),
+        ).fetchone()
+    if row is None:
+        raise NotFound("account_unknown", "There is no such account.", field="account")
+    return _account_row(row)
+
+
+def accounts_of(organization_id: UUID, person_id: UUID) -> list[AccountRow]:
+    """Accounts a person works under or holds a role on, by path; at most LIST_MAX."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_ACCOUNT_COLUMNS} FROM tenancy_account a "
+            "WHERE a.organization_id = %b AND a.archived_at IS NULL AND a.id IN ("
+            "  SELECT account_id FROM tenancy_association WHERE organization_id = %b AND person_id = %b"
+            "  UNION SELECT account_id FROM tenancy_membership "
+            "  WHERE organization_id = %b AND person_id = %b) ORDER BY 5 LIMIT %b",
+            (organization_id, organization_id, person_id, organization_id, person_id, LIST_MAX),
+        ).fetchall()
+    return [_account_row(row) for row in rows]
+
+
+def children(
+    organization_id: UUID, account_id: UUID, *, after_name: str = "", limit: int = LIST_MAX
+) -> list[AccountRow]:
+    """Open accounts right below one, by name, from `after_name` on."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_ACCOUNT_COLUMNS} FROM tenancy_account a "
+            "WHERE a.organization_id = %b AND a.parent_id = %b AND a.name > %b "
+            "AND a.archived_at IS NULL ORDER BY a.name LIMIT %b",
+            (organization_id, account_id, after_name, min(limit, LIST_MAX)),
+        ).fetchall()
+    return [_account_row(row) for row in rows]
+
+
+def person(organization_id: UUID, person_id: UUID) -> PersonRow:
+    """One person.
+
+    Raises:
+        NotFound: no such person.
+    """
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT id, name, display_name, email FROM tenancy_person "
+            "WHERE organization_id = %b AND id = %b",
+            (organization_id, person_id),
+        ).fetchone()
+    if row is None:
+        raise NotFound("person_unknown", "There is no such person.", field="person")
+    return PersonRow(*row)
+
+
+def people_of(
+    organization_id: UUID, account_id: UUID, *, after_name: str = "", limit: int = LIST_MAX
+) -> list[PersonRow]:
+    """People under one account with their shares, by name, from `after_name` on."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT p.id, p.name, p.display_name, p.email, s.shares FROM tenancy_association s "
+            "JOIN tenancy_person p ON p.organization_id = s.organization_id AND p.id = s.person_id "
+            "WHERE s.organization_id = %b AND s.account_id = %b AND p.name > %b "
+            "ORDER BY p.name LIMIT %b",
+            (organization_id, account_id, after_name, min(limit, LIST_MAX)),
+        ).fetchall()
+    return [PersonRow(*row) for row in rows]
+
+
+def search(
+    organization_id: UUID, text: str, *, limit: int = 10
+) -> tuple[list[AccountRow], list[PersonRow]]:
+    """Accounts and people whose name begins with `text`, for the search box."""
+    prefix = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    with server_cursor() as cursor:
+        accounts = cursor.execute(
+            f"SELECT {_ACCOUNT_COLUMNS} FROM tenancy_account a "
+            "WHERE a.organization_id = %b AND a.name ILIKE %b ORDER BY a.name LIMIT %b",
+            (organization_id, prefix, min(limit, LIST_MAX)),
+        ).fetchall()
+        people = cursor.execute(
+            "SELECT id, name, display_name, email FROM tenancy_person "
+            "WHERE organization_id = %b AND (name ILIKE %b OR display_name ILIKE %b) "
+            "ORDER BY name LIMIT %b",
+            (organization_id, prefix, prefix, min(limit, LIST_MAX)),
+        ).fetchall()
+    return [_account_row(row) for row in accounts], [PersonRow(*row) for row in people]
+
+
+def roles_on(organization_id: UUID, account_id: UUID) -> list[RoleRow]:
+    """Roles that count on an account: held on it or above it, nearest first."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT a.id, a.name, p.id, p.name, p.display_name, m.role "
+            "FROM tenancy_account here "
+            "JOIN LATERAL unnest(here.ancestors) WITH ORDINALITY AS x(id, depth) ON true "
+            "JOIN tenancy_membership m ON m.organization_id = here.organization_id "
+            "  AND m.account_id = x.id "
+            "JOIN tenancy_account a ON a.organization_id = m.organization_id AND a.id = x.id "
+            "JOIN tenancy_person p ON p.organization_id = m.organization_id AND p.id = m.person_id "
+            "WHERE here.organization_id = %b AND here.id = %b "
+            "ORDER BY x.depth DESC, p.name, m.role LIMIT %b",
+            (organization_id, account_id, LIST_MAX),
+        ).fetchall()
+    return [RoleRow(*row) for row in rows]
+
+
+def tokens(organization_id: UUID) -> list[TokenRow]:
+    """All tokens, newest first; at most LIST_MAX."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT t.id, t.name, t.scopes, t.pool_ids, t.issued_at, t.expires_at, t.revoked_at, "
+            "t.previous_until, u.used_at FROM tenancy_apitoken t LEFT JOIN tenancy_tokenuse u "
+            "ON u.organization_id = t.organization_id AND u.token_id = t.id "
+            "WHERE t.organization_id = %b ORDER BY t.issued_at DESC, t.id LIMIT %b",
+            (organization_id, LIST_MAX),
+        ).fetchall()
+    return [
+        TokenRow(
+            row[0], row[1], tuple(row[2]), tuple(row[3]) if row[3] is not None else None, *row[4:]
+        )
+        for row in rows
+    ]
+
+
+def names_of(
+    organization_id: UUID, *, accounts: Iterable[UUID] = (), people: Iterable[UUID] = ()
+) -> dict[UUID, str]:
+    """Names for ids shown on one page; ids of nothing known are left out."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b) "
+            "UNION ALL SELECT id, coalesce(nullif(display_name, ''), name) FROM tenancy_person "
+            "WHERE organization_id = %b AND id = ANY(%b)",
+            (organization_id, list(set(accounts)), organization_id, list(set(people))),
+        ).fetchall()
+    return dict(rows)
+
+
+def _account_row(row: tuple) -> AccountRow:
+    return AccountRow(row[0], row[1], row[2], row[3], tuple(row[4]), row[5], row[6])
