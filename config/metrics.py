@@ -32,14 +32,12 @@ SECONDS: Final = Histogram(
 )
 
 
-def observe_request(request: HttpRequest, *, status: int, seconds: float) -> None:
-    """Count one answered request under its route pattern (not its path: that has ids in it)."""
-    match = request.resolver_match
-    route = "/" + match.route if match is not None else "unmatched"
+def observe_request(*, method: str | None, route: str, status: int, seconds: float) -> None:
+    """Count one answered request. `route` is a pattern, not a path: paths have ids in them."""
     # Clients may send any word as a method; each would be a series of its own.
-    method = request.method if request.method in _METHODS else "other"
-    REQUESTS.labels(method, route, status).inc()
-    SECONDS.labels(method, route).observe(seconds)
+    known = method if method in _METHODS else "other"
+    REQUESTS.labels(known, route, status).inc()
+    SECONDS.labels(known, route).observe(seconds)
 
 
 @never_cache

