@@ -56,7 +56,7 @@ def text(value: object, *, field: str, length_max: int = NAME_LENGTH_MAX) -> str
         raise FieldError(field, "wrong_type", f"{field} must be a string.", value)
     if len(value) > length_max:
         raise FieldError(field, "too_long", f"{field} is longer than {length_max}.", value)
-    if _CONTROL.search(value) or _SURROGATE.search(value):
+    if not value.isprintable() and (_CONTROL.search(value) or _SURROGATE.search(value)):
         raise FieldError(field, "bad_text", f"{field} holds a character that is no text.", value)
     return value
 
@@ -114,6 +114,9 @@ def labels(value: object) -> dict[str, str]:
 
 def label_text(value: str) -> str:
     """Free text of another system made fit for a label: cleaned and cut, never refused."""
+    if value.isprintable():
+        # Nearly every value: no pattern has to look at it.
+        return value.strip()[:LABEL_VALUE_LENGTH_MAX]
     cleaned = _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", value)).strip()
     return cleaned[:LABEL_VALUE_LENGTH_MAX]
 

@@ -15,7 +15,7 @@ KEY_LENGTH_MAX: Final = 255
 NAME_LENGTH_MAX: Final = 128
 UNITS_MAX: Final = 10_000_000
 LABELS_MAX: Final = 32
-LABEL_NAME_LENGTH_MAX: Final = 63
+LABEL_NAME_LENGTH_MAX: Final = 255
 LABEL_VALUE_LENGTH_MAX: Final = 255
 
 TIERS: Final = ("guaranteed", "borrowed", "spot")

@@ -28,9 +28,10 @@ _PARTIAL_STATUSES: Final = (2, 3, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwfOptions(ImportOptions):
-    """``cluster`` names the log and leads each key. ``unix_start`` is used where the header has
-    no UnixStartTime. Names of accounts and people are made from group and user numbers; the
-    partition that pools are mapped by is the partition number, as text."""
+    """``cluster`` names the log and leads each key. ``unix_start`` stands in for the header's
+    UnixStartTime: where it lacks, or to replay an old log in another year. Names of accounts and
+    people are made from group and user numbers; the partition that pools are mapped by is the
+    partition number, as text."""
 
     cluster: str = "swf"
     unix_start: int | None = None
@@ -47,7 +48,7 @@ def read(lines: Iterable[str], *, options: SwfOptions) -> Iterator[ImportItem]:
             continue
         if text.startswith(";"):
             match = _START_TIME.match(text)
-            if match:
+            if match and options.unix_start is None:
                 unix_start = int(match[1])
             continue
         if unix_start is None:

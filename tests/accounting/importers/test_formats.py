@@ -310,6 +310,11 @@ def test_swf_without_a_start_of_the_log() -> None:
     assert record.start == datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def test_swf_can_be_replayed_in_another_year() -> None:
+    (record,) = swf("1 0 0 60 8 -1 -1 8 -1 -1 1 1 1 -1 1 2 -1 -1", unix_start=1_790_000_000)
+    assert record.start.year == 2026
+
+
 # Pool maps and files
 
 

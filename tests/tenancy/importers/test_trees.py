@@ -312,3 +312,12 @@ def test_unquoted_yaml_words_stay_text() -> None:
     assert codes(plan) == [(2, "bad_shares")]
     plan = yaml_reading("accounts:\n  - {name: no}\n  - {name: 123}\n").plan
     assert plan.accounts == (AccountEntry(name="no"), AccountEntry(name="123"))
+
+
+def test_the_examples_of_the_guide_are_one_tree() -> None:
+    guide = (SAMPLE.parents[2] / "docs" / "user" / "importing.md").read_text()
+    by_yaml = yaml_reading(guide.split("```yaml\n")[1].split("```")[0]).plan
+    by_csv = csv_reading(guide.split("```csv\n")[1].split("```")[0]).plan
+    assert by_yaml.accounts == by_csv.accounts
+    assert set(by_csv.associations) < set(by_yaml.associations)
+    assert {person.name for person in by_yaml.people} == {"max", "ana", "cy"}
