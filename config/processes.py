@@ -147,6 +147,16 @@ def last_lines(path: Path, *, count: int = 15) -> str:
     return "\n".join(text.splitlines()[-count:])
 
 
+def catches_signal(pid: int, number: signal.Signals) -> bool:
+    """Whether that process has a handler for the signal (Linux only; elsewhere False)."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), "0 0")
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 

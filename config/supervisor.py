@@ -28,6 +28,7 @@ from config.env import env_bool
 from config.processes import (
     LockHeld,
     ServiceError,
+    catches_signal,
     file_lock,
     is_alive,
     is_port_free,
@@ -132,6 +133,7 @@ class Supervisor:
     def _run_locked(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
+        threading.Thread(target=self._watch_make, daemon=True).start()
         self._stop_remains()
         if not is_port_free(self.port, host=self.host):
             raise ServiceError(
@@ -332,6 +334,24 @@ class Supervisor:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.stopping.set()
+
+    def _watch_make(self) -> None:
+        """Stop when the `make` that started us is interrupted alone, or killed.
+
+        make passes SIGTERM on, but after SIGINT it drops its handler and waits for us for ever:
+        a terminal would have told us too, `kill -INT` has not.
+        """
+        make = os.getppid()
+        try:
+            if "make" not in psutil.Process(make).name():
+                return
+        except psutil.Error:
+            return
+        had_handler = catches_signal(make, signal.SIGINT)
+        while not self.stopping.wait(0.5):
+            interrupted = had_handler and not catches_signal(make, signal.SIGINT)
+            if interrupted or os.getppid() != make:
+                self.stopping.set()
 
     def _stop(self) -> None:
         self.output.say("Stopping.")
