@@ -63,12 +63,14 @@ class UsageSettled(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairsharePolicySet(Event):
     """Algorithm, half-life and priority weights that hold from now on, for all use ever made.
-    `weights` are the fields of the priority policy as decimal strings."""
+    `weights` are the fields of the priority policy, `boosts` boosts by account id, all as decimal
+    strings."""
 
     organization_id: UUID
     algorithm: str
     half_life_seconds: int
     weights: dict[str, str]
+    boosts: dict[str, str]
 
     @property
     def stream(self) -> str:

@@ -182,6 +182,7 @@ class FairshareState(models.Model):
     algorithm = models.TextField()
     half_life_seconds = models.BigIntegerField()
     weights = models.JSONField()
+    boosts = models.JSONField()
     reset_at = models.DateTimeField(null=True)
     tree_version = models.BigIntegerField()
     usage_version = models.BigIntegerField()

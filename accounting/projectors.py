@@ -95,8 +95,8 @@ def organization_created(run: Run) -> None:
         for event in run:
             cursor.execute(
                 "INSERT INTO accounting_fairsharestate (organization_id, algorithm, "
-                "half_life_seconds, weights, tree_version, usage_version) "
-                "VALUES (%b, %b, %b, '{}', 1, 1)",
+                "half_life_seconds, weights, boosts, tree_version, usage_version) "
+                "VALUES (%b, %b, %b, '{}', '{}', 1, 1)",
                 (event.organization_id, DEFAULT_ALGORITHM, DEFAULT_HALF_LIFE_SECONDS),
             )
 
@@ -182,13 +182,15 @@ def policy_set(run: Run) -> None:
                 "WITH old AS (SELECT half_life_seconds FROM accounting_fairsharestate "
                 "             WHERE organization_id = %b) "
                 "UPDATE accounting_fairsharestate SET algorithm = %b, half_life_seconds = %b, "
-                "weights = %b::text::jsonb, tree_version = tree_version + 1 "
+                "weights = %b::text::jsonb, boosts = %b::text::jsonb, "
+                "tree_version = tree_version + 1 "
                 "WHERE organization_id = %b RETURNING (SELECT half_life_seconds FROM old)",
                 (
                     event.organization_id,
                     data.algorithm,
                     data.half_life_seconds,
                     closed_usage.as_json(data.weights),
+                    closed_usage.as_json(data.boosts),
                     event.organization_id,
                 ),
             )

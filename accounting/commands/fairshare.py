@@ -1,11 +1,11 @@
 """Set the fair-share policy, and reset fair-share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from accounting import events, ingest
+from accounting.domain import policy
 from accounting.domain.decay import HalfLife
-from accounting.domain.policy import ALGORITHMS
 from ledger.errors import Invalid
 from ledger.execution import Unit, handles
 from tenancy.domain.roles import POLICY_WRITE
@@ -13,11 +13,13 @@ from tenancy.domain.roles import POLICY_WRITE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetFairsharePolicy:
-    """Algorithm, half-life (seconds) and priority weights (decimal strings by name)."""
+    """Algorithm, half-life (seconds), priority weights by name and boosts by account id, both as
+    decimal strings. What is left out of the weights is the default."""
 
     algorithm: str
     half_life_seconds: int
-    weights: dict[str, str]
+    weights: dict[str, str] = field(default_factory=dict)
+    boosts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +33,13 @@ class PolicyAnswer:
 @handles(SetFairsharePolicy, permission=POLICY_WRITE)
 def set_fairshare_policy(command: SetFairsharePolicy, unit: Unit) -> PolicyAnswer:
     """Check and record the policy; use is weighed anew when the half-life changes."""
-    if command.algorithm not in ALGORITHMS:
+    if command.algorithm not in policy.ALGORITHMS:
         raise Invalid(
-            "algorithm_unknown", f"Choose one of {', '.join(ALGORITHMS)}.", field="algorithm"
+            "algorithm_unknown", f"Choose one of {', '.join(policy.ALGORITHMS)}.", field="algorithm"
         )
     HalfLife(command.half_life_seconds)
+    policy.priority_policy(command.weights)
+    policy.boosts(command.boosts)
     ingest.lock(unit)
     unit.record(
         events.FairsharePolicySet(
@@ -43,6 +47,7 @@ def set_fairshare_policy(command: SetFairsharePolicy, unit: Unit) -> PolicyAnswe
             algorithm=command.algorithm,
             half_life_seconds=command.half_life_seconds,
             weights=command.weights,
+            boosts=command.boosts,
         )
     )
     return PolicyAnswer(algorithm=command.algorithm, half_life_seconds=command.half_life_seconds)

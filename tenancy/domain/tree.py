@@ -8,7 +8,7 @@ from uuid import UUID
 from ledger.errors import Conflict, Invalid, NotFound, Refused
 
 DEPTH_MAX = 16
-SHARES_MAX = 1_000_000_000
+SHARES_MAX = 2_147_483_646
 NAME_LENGTH_MAX = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")
 
