@@ -173,7 +173,8 @@ def test_jobs_refused(field: str, value: float) -> None:
 
 
 def test_columns_must_be_as_long_as_the_keys() -> None:
-    two = dict.fromkeys(("fair_share", "submitted", "class_index", "units", "capacity"), [0, 0])
+    names = ("fair_share", "submitted", "class_index", "units", "capacity")
+    two = {name: [0, 0] for name in names}
     with pytest.raises(Invalid) as caught:
         Jobs.of(["a", "b"], **two, boost=[1.0])
     assert caught.value.code == "jobs_shape"

@@ -1,0 +1,25 @@
+"""The questions that `manage.py whatif` answers. One line each; the command knows nothing else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from accounting.whatif import fairshare
+
+Answer = Callable[[bytes], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`answer` takes the JSON document and returns JSON-friendly values, or raises `Invalid`."""
+
+    answer: Answer
+    help: str
+
+
+QUESTIONS: dict[str, Question] = {
+    "fairshare": Question(
+        answer=fairshare.answer,
+        help="levels, factors and ranks of accounts and people, from shares and usage",
+    ),
+}
