@@ -36,6 +36,7 @@ from config.processes import (
 SUPERUSER: Final = "postgres"
 START_SECONDS_MAX: Final = 120
 PORT_ATTEMPTS: Final = 5
+SHARED_MEMORY_BYTES_MIN: Final = 512 * 2**20
 DATABASE: Final = "apportion"
 OWNER: Final = "apportion_owner"
 APPLICATION: Final = "apportion_app"
@@ -240,7 +241,7 @@ class PostgresServer:
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def _launch(self, port: int) -> subprocess.Popen[bytes]:
-        options = {**COMMON_OPTIONS, **self.options, "port": str(port)}
+        options = {**COMMON_OPTIONS, **_memory_options(), **self.options, "port": str(port)}
         flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
@@ -297,6 +298,15 @@ class PostgresServer:
         )
         if result.returncode != 0:
             raise ServiceError(f"Could not set the database password:\n{result.stderr[-2000:]}")
+
+
+def _memory_options() -> dict[str, str]:
+    """Containers often have 64 MB of /dev/shm, which one parallel hash join overflows."""
+    try:
+        small = shutil.disk_usage("/dev/shm").total < SHARED_MEMORY_BYTES_MIN
+    except OSError:
+        return {}
+    return {"max_parallel_workers_per_gather": "0"} if small else {}
 
 
 def _server_environment() -> dict[str, str]:

@@ -161,8 +161,8 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def _become_nobody(keep_file_access: bool) -> Callable[[], None]:
-    """For `preexec_fn`: leave root for the user nobody.
+def _become(uid: int, gid: int, *, keep_file_access: bool) -> Callable[[], None]:
+    """For `preexec_fn`: leave root for another user.
 
     With `keep_file_access` the child keeps CAP_DAC_OVERRIDE, so that it may pass through
     directories closed to others (a checkout under /root, a `mktemp -d`) without anybody's
@@ -189,8 +189,8 @@ def _become_nobody(keep_file_access: bool) -> Callable[[], None]:
             # Or setuid would drop the capability, and access(2) would ignore it.
             libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
         os.setgroups([])
-        os.setgid(NOBODY_UID)
-        os.setuid(NOBODY_UID)
+        os.setgid(gid)
+        os.setuid(uid)
         if libc is not None:
             libc.capset(ctypes.byref(header), data)
             libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_DAC_OVERRIDE, 0, 0)
@@ -201,17 +201,19 @@ def _become_nobody(keep_file_access: bool) -> Callable[[], None]:
 def unprivileged(*, directory: Path, probe: Sequence[str]) -> Callable[[], None] | None:
     """How a child leaves root, or None where this process is not root.
 
-    `directory` is handed to the user nobody. `probe` is a command that shows whether the program
-    in question works there. Raises ServiceError where it does not even with file access kept.
+    The child runs as the owner of `directory`; root's own is handed to the user nobody. `probe`
+    is a command that shows whether the program in question works there. Raises ServiceError
+    where it does not even with file access kept.
     """
     if not is_root():
         return None
-    if directory.stat().st_uid != NOBODY_UID:
+    if directory.stat().st_uid == 0:
         _hand_over(directory)
+    owner = directory.stat()
     script = 'test -w "$0" && exec "$@"'
     complaint = ""
     for keep_file_access in (False, True) if sys.platform == "linux" else (False,):
-        leave_root = _become_nobody(keep_file_access)
+        leave_root = _become(owner.st_uid, owner.st_gid, keep_file_access=keep_file_access)
         result = subprocess.run(
             ["/bin/sh", "-c", script, str(directory), *probe],
             preexec_fn=leave_root,
@@ -223,14 +225,14 @@ def unprivileged(*, directory: Path, probe: Sequence[str]) -> Callable[[], None]
             return leave_root
         complaint = result.stderr.strip()
     raise ServiceError(
-        f"PostgreSQL refuses to run as root, and the user nobody cannot work in {directory} or "
-        f"cannot run {probe[0]}. Work in a directory other users may enter, run as an ordinary "
+        f"PostgreSQL refuses to run as root, and user {owner.st_uid} cannot work in {directory} "
+        f"or cannot run {probe[0]}. Work in a directory other users may enter, run as an ordinary "
         f"user, or set DATABASE_URL to a server of your own.\n{complaint}"
     )
 
 
 def _hand_over(directory: Path) -> None:
-    """Give a directory tree to the user nobody (made by another user before, or by root)."""
+    """Give a directory tree to the user nobody."""
     os.chown(directory, NOBODY_UID, NOBODY_UID)
     for root, folders, files in os.walk(directory):
         for entry in (*folders, *files):

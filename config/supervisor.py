@@ -401,6 +401,9 @@ def main(arguments: list[str] | None = None) -> int:
     except ServiceError as error:
         print(error, file=sys.stderr)
         return 1
+    except PermissionError as error:
+        print(f"{error.filename} belongs to another user; run as that user.", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ COMMAND_MODULES = (
     "tenancy.commands.organizations",
     "tenancy.commands.accounts",
     "tenancy.commands.people",
+    "tenancy.commands.imports",
     "tenancy.commands.tokens",
     "quota.commands.pools",
     "accounting.commands.usage",
