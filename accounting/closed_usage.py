@@ -13,16 +13,8 @@ import psycopg
 
 from accounting.domain import decay
 
-_EPOCH = decay.sql_epoch(
-    end="extract(epoch FROM c.ended_at)::float8",
-    half_life_seconds="st.half_life_seconds::float8",
-)
-_WEIGHT = decay.sql_forward_weight(
-    rate="c.units::float8",
-    start="extract(epoch FROM greatest(c.started_at, st.reset_at))::float8",
-    end="extract(epoch FROM c.ended_at)::float8",
-    half_life_seconds="st.half_life_seconds::float8",
-)
+_EPOCH = decay.sql_epoch(end="c.b", half_life_seconds="c.h")
+_WEIGHT = decay.sql_forward_weight(rate="c.r", start="c.a", end="c.b", half_life_seconds="c.h")
 
 _SPLIT = """
 , local AS (
@@ -49,16 +41,16 @@ _SPLIT = """
 """
 
 _DAYS = """
-INSERT INTO accounting_usageday (organization_id, day, account_id, person_id, pool_id, tier,
+INSERT INTO accounting_usageday (organization_id, account_id, day, person_id, pool_id, tier,
     unit_seconds, compute_known, compute_busy, productive_known, productive_busy)
-SELECT organization_id, day, account_id, person_id, pool_id, tier, sum(amount),
+SELECT organization_id, account_id, day, person_id, pool_id, tier, sum(amount),
     coalesce(sum(amount) FILTER (WHERE compute_util IS NOT NULL), 0),
     coalesce(sum(amount * compute_util), 0),
     coalesce(sum(amount) FILTER (WHERE productive_util IS NOT NULL), 0),
     coalesce(sum(amount * productive_util), 0)
 FROM split WHERE amount <> 0
-GROUP BY organization_id, day, account_id, person_id, pool_id, tier
-ON CONFLICT (organization_id, day, account_id, person_id, pool_id, tier) DO UPDATE SET
+GROUP BY organization_id, account_id, day, person_id, pool_id, tier
+ON CONFLICT (organization_id, account_id, day, person_id, pool_id, tier) DO UPDATE SET
     unit_seconds = accounting_usageday.unit_seconds + excluded.unit_seconds,
     compute_known = accounting_usageday.compute_known + excluded.compute_known,
     compute_busy = accounting_usageday.compute_busy + excluded.compute_busy,
@@ -66,6 +58,7 @@ ON CONFLICT (organization_id, day, account_id, person_id, pool_id, tier) DO UPDA
     productive_busy = accounting_usageday.productive_busy + excluded.productive_busy
 """
 
+# The inner selects (kept apart by OFFSET 0) compute each number once and not once per mention.
 _SUMS = f"""
 INSERT INTO accounting_decayedusage
     (organization_id, account_id, person_id, pool_id, epoch, forward, changed_in)
@@ -73,15 +66,23 @@ SELECT w.organization_id, w.account_id, w.person_id, w.pool_id, w.epoch, sum(w.w
 FROM (
     SELECT c.organization_id, c.account_id, c.person_id, c.pool_id, {_EPOCH} AS epoch,
         c.sign * {_WEIGHT} AS weight
-    FROM closed c
-    JOIN accounting_fairsharestate st ON st.organization_id = c.organization_id
-    WHERE c.ended_at > greatest(c.started_at, st.reset_at)
+    FROM (
+        SELECT u.organization_id, u.account_id, u.person_id, u.pool_id, u.sign,
+            u.units::float8 AS r,
+            date_part('epoch', greatest(u.started_at, st.reset_at)) AS a,
+            date_part('epoch', u.ended_at) AS b,
+            st.half_life_seconds::float8 AS h
+        FROM closed u
+        JOIN accounting_fairsharestate st ON st.organization_id = u.organization_id
+        WHERE u.ended_at > greatest(u.started_at, st.reset_at)
+        OFFSET 0
+    ) c
 ) w
 GROUP BY w.organization_id, w.account_id, w.person_id, w.pool_id, w.epoch
 ON CONFLICT (organization_id, account_id, person_id, pool_id, epoch) DO UPDATE SET
     forward = accounting_decayedusage.forward + excluded.forward,
     changed_in = excluded.changed_in
-"""
+"""  # noqa: S608 - constants only
 
 
 def add(cursor: psycopg.Cursor, closed: str, params: tuple, organization_id: UUID) -> None:
@@ -104,7 +105,7 @@ def as_json(value: Any) -> str:
 def _next_version(cursor: psycopg.Cursor, organization_id: UUID) -> int:
     """The usage version of this change. The row lock it takes orders versions by commit."""
     return cursor.execute(
-        "UPDATE accounting_fairsharestate SET usage_version = usage_version + 1 "
+        "UPDATE accounting_fairsharestate SET usage_version = nextval('accounting_usage_version') "
         "WHERE organization_id = %b RETURNING usage_version",
         (organization_id,),
     ).fetchone()[0]

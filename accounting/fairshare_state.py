@@ -380,7 +380,9 @@ def _fill(state: State, rows: list[tuple]) -> None:
 def _names(accounts: list[tuple], people: list[tuple], known: frozenset[str]) -> Names:
     """Number the open accounts, parents first; closed ones stand for their nearest open ancestor."""
     index: dict[UUID, int] = {}
-    names = Names([], [], [], [], [], [], [], [], [], {}, index, {}, {}, known, frozenset(), frozenset())
+    names = Names(
+        [], [], [], [], [], [], [], [], [], {}, index, {}, {}, known, frozenset(), frozenset()
+    )
     archived = set()
     for account_id, name, parent_id, shares, is_archived in accounts:
         if is_archived:

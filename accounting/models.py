@@ -123,7 +123,7 @@ class UsageDay(models.Model):
     the measurement exists, `*_busy` the measured part of them: unknown is never zero."""
 
     pk = models.CompositePrimaryKey(
-        "organization_id", "day", "account_id", "person_id", "pool_id", "tier"
+        "organization_id", "account_id", "day", "person_id", "pool_id", "tier"
     )
     organization_id = models.UUIDField()
     day = models.DateField()
@@ -139,19 +139,14 @@ class UsageDay(models.Model):
 
     class Meta:
         db_table = "accounting_usageday"
-        indexes = [
-            models.Index(
-                "organization_id", "account_id", "day", name="accounting_usageday_account"
-            ),
-            models.Index("organization_id", "person_id", "day", name="accounting_usageday_person"),
-        ]
 
 
 class DecayedUsage(models.Model):
     """Forward-decayed sums of ended use (docs/design.md part 5): exact, never swept.
 
     `forward` is in unit-seconds at the landmark of its epoch; `changed_in` is the usage version in
-    which the row last changed, so that a cache fetches only news.
+    which the row last changed, so that a cache fetches only news. Its index is a BRIN one, which
+    leaves updates of the row in place.
     """
 
     pk = models.CompositePrimaryKey(
@@ -167,9 +162,6 @@ class DecayedUsage(models.Model):
 
     class Meta:
         db_table = "accounting_decayedusage"
-        indexes = [
-            models.Index("organization_id", "changed_in", name="accounting_decayedusage_news")
-        ]
 
 
 class FairshareState(models.Model):

@@ -6,6 +6,7 @@ weight is rounded once, on its own (docs/design.md part 5).
 """
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from accounting import closed_usage
 from accounting import events as ev
@@ -75,12 +76,14 @@ WITH closed AS (
 """
 
 # Everything that ended and is not still counted as open; records and reversals of records that
-# never ended cancel out and have no weight anyway.
+# never ended cancel out and have no weight anyway. Only of batches projected so far: a rebuild
+# comes by here while the rows of all later batches are in the table already.
 _CLOSED_EVER = """
 WITH closed AS (
     SELECT r.organization_id, r.account_id, r.person_id, r.pool_id, r.tier, r.sign, r.units,
         r.started_at, r.ended_at, r.compute_util, r.productive_util
     FROM accounting_usagerecord r
+    JOIN accounting_usagebatch b ON b.organization_id = r.organization_id AND b.id = r.batch_id
     WHERE r.organization_id = %b AND r.ended_at IS NOT NULL
         AND NOT (r.sign = 1 AND EXISTS (
             SELECT 1 FROM accounting_openusage o WHERE o.organization_id = r.organization_id
@@ -210,6 +213,22 @@ def reset(run: Run) -> None:
             _weigh_anew(cursor, event)
 
 
+def rebuilt(organization_id: UUID, changed: frozenset[str]) -> None:
+    """Rows changed without an event: caches must load everything anew, and fetch changed sums."""
+    with server_cursor() as cursor:
+        version = cursor.execute(
+            "UPDATE accounting_fairsharestate SET tree_version = tree_version + 1, "
+            "usage_version = usage_version + 1 WHERE organization_id = %b "
+            "RETURNING usage_version",
+            (organization_id,),
+        ).fetchone()
+        if version and "accounting_decayedusage" in changed:
+            cursor.execute(
+                "UPDATE accounting_decayedusage SET changed_in = %b WHERE organization_id = %b",
+                (version[0], organization_id),
+            )
+
+
 def _weigh_anew(cursor, event: RecordedEvent) -> None:
     cursor.execute(
         "DELETE FROM accounting_decayedusage WHERE organization_id = %b", (event.organization_id,)
@@ -223,7 +242,7 @@ _TABLES = (
     ProjectedTable(name="accounting_openusage", key=("organization_id", "source_id", "key")),
     ProjectedTable(
         name="accounting_usageday",
-        key=("organization_id", "day", "account_id", "person_id", "pool_id", "tier"),
+        key=("organization_id", "account_id", "day", "person_id", "pool_id", "tier"),
     ),
     ProjectedTable(
         name="accounting_decayedusage",
