@@ -1,0 +1,41 @@
+"""`python -m bench [append usage priority]`: run, print a table, write JSON, compare."""
+
+import argparse
+import sys
+
+from bench import environment
+
+NAMES = ("append", "usage", "priority")
+
+
+def main() -> int:
+    """Exit code 0 when every bound is kept."""
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="which ones; all if none")
+    parser.add_argument("--accounts", type=int, default=10_000)
+    parser.add_argument("--people", type=int, default=100_000)
+    arguments = parser.parse_args()
+    names = arguments.names or NAMES
+    superuser_url = environment.prepare()
+    # These need Django, which `prepare` has set up.
+    from bench import ledger_append, priority, usage_ingest, world
+    from bench.measure import Report
+
+    report = Report()
+    try:
+        large = world.build(accounts=arguments.accounts, people=arguments.people)
+        if "append" in names:
+            ledger_append.run(report, large, superuser_url)
+        with environment.server() as address:
+            if "usage" in names:
+                usage_ingest.run(report, large, address, superuser_url)
+            if "priority" in names:
+                priority.run(report, large, address)
+    finally:
+        environment.stop()
+    kept = report.finish(environment.BASE_DIR / "var" / "bench" / "results")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
