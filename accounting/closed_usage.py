@@ -82,7 +82,7 @@ GROUP BY w.organization_id, w.account_id, w.person_id, w.pool_id, w.epoch
 ON CONFLICT (organization_id, account_id, person_id, pool_id, epoch) DO UPDATE SET
     forward = accounting_decayedusage.forward + excluded.forward,
     changed_in = excluded.changed_in
-"""  # noqa: S608 - constants only
+"""
 
 
 def add(cursor: psycopg.Cursor, closed: str, params: tuple, organization_id: UUID) -> None:

@@ -378,7 +378,8 @@ def _fill(state: State, rows: list[tuple]) -> None:
 
 
 def _names(accounts: list[tuple], people: list[tuple], known: frozenset[str]) -> Names:
-    """Number the open accounts, parents first; closed ones stand for their nearest open ancestor."""
+    """Number the open accounts, parents first; a closed one stands for its nearest open
+    ancestor."""
     index: dict[UUID, int] = {}
     names = Names(
         [], [], [], [], [], [], [], [], [], {}, index, {}, {}, known, frozenset(), frozenset()

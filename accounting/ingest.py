@@ -20,8 +20,9 @@ NOTHING = UUID(int=0)
 """Content of a key that was superseded before its record came."""
 
 ROW_COLUMNS = (
-    "organization_id, batch_id, row_no, sign, source_id, key, account_id, person_id, pool_id, tier, "
-    "units, started_at, ended_at, compute_util, productive_util, memory_gb, supersedes, labels, content"
+    "organization_id, batch_id, row_no, sign, source_id, key, account_id, person_id, pool_id, "
+    "tier, units, started_at, ended_at, compute_util, productive_util, memory_gb, supersedes, "
+    "labels, content"
 )
 
 _STORE = f"""
@@ -128,7 +129,8 @@ def known_sources(unit: Unit, names: Sequence[str]) -> dict[str, UUID]:
     """Ids of the sources that exist already."""
     with server_cursor() as cursor:
         cursor.execute(
-            "SELECT name, id FROM accounting_usagesource WHERE organization_id = %b AND name = ANY(%b)",
+            "SELECT name, id FROM accounting_usagesource "
+            "WHERE organization_id = %b AND name = ANY(%b)",
             (unit.organization_id, list(names)),
         )
         return dict(cursor.fetchall())

@@ -63,7 +63,8 @@ closed AS MATERIALIZED (
         r.started_at, r.ended_at, r.compute_util, r.productive_util
     FROM batch r
     WHERE CASE WHEN r.sign = 1 THEN r.ended_at <= %b
-          ELSE NOT EXISTS (SELECT 1 FROM gone g WHERE g.source_id = r.source_id AND g.key = r.key) END
+          ELSE NOT EXISTS (
+              SELECT 1 FROM gone g WHERE g.source_id = r.source_id AND g.key = r.key) END
 )
 """
 
@@ -119,7 +120,8 @@ def source_registered(run: Run) -> None:
     with server_cursor() as cursor:
         for event in run:
             cursor.execute(
-                "INSERT INTO accounting_usagesource (organization_id, id, name) VALUES (%b, %b, %b)",
+                "INSERT INTO accounting_usagesource (organization_id, id, name) "
+                "VALUES (%b, %b, %b)",
                 (event.organization_id, event.data.source_id, event.data.name),
             )
 
@@ -147,8 +149,8 @@ def batch_recorded(run: Run) -> None:
 def _batch_row(cursor, event: RecordedEvent) -> None:
     data = event.data
     cursor.execute(
-        "INSERT INTO accounting_usagebatch (organization_id, id, event_id, source_ids, recorded_at, "
-        "rows, duplicates, conflicts, rejected, unit_seconds, first_started_at, last_started_at, "
+        "INSERT INTO accounting_usagebatch (organization_id, id, event_id, source_ids, "
+        "recorded_at, rows, duplicates, conflicts, rejected, unit_seconds, first_started_at, last_started_at, "
         "digest) VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)",
         (
             event.organization_id,
@@ -206,7 +208,8 @@ def reset(run: Run) -> None:
     with server_cursor() as cursor:
         for event in run:
             cursor.execute(
-                "UPDATE accounting_fairsharestate SET reset_at = %b, tree_version = tree_version + 1 "
+                "UPDATE accounting_fairsharestate SET reset_at = %b, "
+                "tree_version = tree_version + 1 "
                 "WHERE organization_id = %b",
                 (event.data.at, event.organization_id),
             )

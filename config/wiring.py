@@ -2,14 +2,17 @@
 
 import importlib
 
+from accounting import verification as accounting_verification
 from accounting.projectors import PROJECTORS as ACCOUNTING
-from ledger import execution, projection
+from accounting.projectors import rebuilt as accounting_rebuilt
+from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
 from quota.projectors import PROJECTORS as QUOTA
-from tenancy import policy
+from tenancy import policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
 
 COMMAND_MODULES = (
+    "ledger.commands",
     "tenancy.commands.organizations",
     "tenancy.commands.accounts",
     "tenancy.commands.people",
@@ -27,6 +30,9 @@ def connect() -> None:
     projection.register(TENANCY)
     projection.register(QUOTA)
     projection.register(ACCOUNTING)
+    projection.on_rebuilt(accounting_rebuilt)
+    verification.register("usage", accounting_verification.verify_usage)
+    scope.use_directory(queries.organization_id_by_slug)
     for module in COMMAND_MODULES:
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)

@@ -7,8 +7,9 @@ so any change of any byte of any stored event breaks its own link and every late
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -55,31 +56,26 @@ class Break:
     problem: str
 
 
+FIELDS = tuple(field.name for field in fields(Link))
+"""The order in which the fields of a link are hashed. It never changes."""
+
+
+_get = attrgetter(*FIELDS)
+_OCCURRED, _RECORDED = FIELDS.index("occurred_at"), FIELDS.index("recorded_at")
+
+
+def values(link: Link) -> list[Any]:
+    """The link's fields in the order of FIELDS, instants as text in UTC with microseconds."""
+    found = list(_get(link))
+    found[_OCCURRED] = _instant(link.occurred_at)
+    found[_RECORDED] = _instant(link.recorded_at)
+    return found
+
+
 def canonical(link: Link) -> bytes:
-    """The bytes that are hashed: a JSON array in a fixed order; objects inside are key-sorted."""
-    return _encoder.encode(
-        [
-            link.position,
-            link.id,
-            link.organization_id,
-            link.lane,
-            link.lane_seq,
-            link.stream,
-            link.version,
-            link.type,
-            link.schema_version,
-            _instant(link.occurred_at),
-            _instant(link.recorded_at),
-            link.actor_kind,
-            link.actor_id,
-            link.actor_label,
-            link.command,
-            link.command_id,
-            link.idempotency_key,
-            link.reason,
-            link.payload,
-        ]
-    )
+    """The bytes that are hashed: a JSON array of all fields in their order, keys inside the payload
+    sorted, no blanks, UTF-8 (docs/operator/ledger.md)."""
+    return _encoder.encode(values(link))
 
 
 def link_hash(previous: bytes, link: Link) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 from uuid import UUID
 
 import msgspec
+import psycopg
 from django.db import OperationalError, transaction
 
 from ledger import projection, scope, store
@@ -137,20 +138,25 @@ def execute(command: Any, context: Context) -> Outcome:
 
     Raises:
         DomainError: the command was refused; nothing but the receipt of a `Refused` was stored.
-        OperationalError: deadlocks or serialization failures beyond ATTEMPTS_MAX tries.
+        OperationalError: deadlocks or serialization failures beyond ATTEMPTS_MAX tries; Django's
+            or psycopg's, depending on whose cursor met it.
     """
     handler = _handlers[type(command)]
     _check_key(context.idempotency_key)
     for attempt in range(1, ATTEMPTS_MAX + 1):
         try:
             return _attempt(command, handler, context)
-        except OperationalError as error:
-            state = getattr(error.__cause__, "sqlstate", None)
-            if state not in RETRIED or attempt == ATTEMPTS_MAX:
+        except (OperationalError, psycopg.OperationalError) as error:
+            if _sqlstate(error) not in RETRIED or attempt == ATTEMPTS_MAX:
                 raise
             # Full jitter: two commands that collided once must not collide again in step.
             time.sleep(random.uniform(0, 0.02 * 2**attempt))
     raise AssertionError("unreachable")
+
+
+def _sqlstate(error: Exception) -> str | None:
+    """Django wraps psycopg's errors; cursors of `ledger.sql` raise them as they are."""
+    return getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
 
 
 def _check_key(key: str | None) -> None:

@@ -8,10 +8,12 @@ where temporary tables of the same names stand in for the real ones.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from ledger.types import RecordedEvent
 
 Project = Callable[[Sequence[RecordedEvent]], None]
+Rebuilt = Callable[[UUID, frozenset[str]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,8 @@ class ProjectedTable:
     """A table that can be rebuilt from events.
 
     `key` are the columns that identify a row (the organization first), used to compare and swap.
-    `ignored` are columns that are not facts (a version counter, say) and may differ.
+    `ignored` are columns that are not facts (a version counter, say) and may differ; a rebuild
+    keeps what a row has there.
     """
 
     name: str
@@ -38,14 +41,26 @@ class Projector:
 
 
 _projectors: list[Projector] = []
+_rebuilt: list[Rebuilt] = []
 
 
 def register(projectors: Iterable[Projector]) -> None:
     """Add projectors in the order they must run. Called by `config/wiring.py` only."""
     known = {projector.name for projector in _projectors}
-    for projector in projectors:
-        if projector.name not in known:
-            _projectors.append(projector)
+    _projectors.extend(projector for projector in projectors if projector.name not in known)
+
+
+def on_rebuilt(callback: Rebuilt) -> None:
+    """Have `callback(organization_id, names of changed tables)` run inside the transaction of a
+    rebuild that changed rows, so that caches drop. Called by `config/wiring.py` only."""
+    if callback not in _rebuilt:
+        _rebuilt.append(callback)
+
+
+def rebuilt(organization_id: UUID, changed: frozenset[str]) -> None:
+    """Tell everyone who asked that rows changed without an event."""
+    for callback in _rebuilt:
+        callback(organization_id, changed)
 
 
 def projectors() -> Sequence[Projector]:

@@ -16,7 +16,8 @@ def subjects(run: Sequence[RecordedEvent]) -> None:
     with server_cursor() as cursor:
         cursor.execute(
             "INSERT INTO ledger_subject (organization_id, subject_id, event_id) "
-            "SELECT %b::uuid, subject, event FROM unnest(%b::uuid[], %b::uuid[]) AS n(event, subject)",
+            "SELECT %b::uuid, subject, event "
+            "FROM unnest(%b::uuid[], %b::uuid[]) AS n(event, subject)",
             (run[0].organization_id, list(ids), list(found)),
         )
 

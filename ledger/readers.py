@@ -75,7 +75,8 @@ def _positions(reader: Reader, organization_id: UUID) -> dict[UUID, int]:
 def _move(reader: Reader, organization_id: UUID, lane: UUID, seq: int) -> None:
     with server_cursor() as cursor:
         cursor.execute(
-            "INSERT INTO ledger_reader (organization_id, reader, lane, seq) VALUES (%b, %b, %b, %b) "
+            "INSERT INTO ledger_reader (organization_id, reader, lane, seq) "
+            "VALUES (%b, %b, %b, %b) "
             "ON CONFLICT (organization_id, reader, lane) DO UPDATE SET seq = excluded.seq",
             (organization_id, reader.name, lane, seq),
         )

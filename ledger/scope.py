@@ -4,19 +4,28 @@ Nothing set means nothing seen: the policies compare with NULL. The setting is l
 transaction, so a pooled connection can never carry one tenant's scope to the next request.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from uuid import UUID
 
 from django.db import connection, transaction
 
+FindOrganization = Callable[[str], UUID | None]
+
+_find: list[FindOrganization] = []
 _current: ContextVar[UUID | None] = ContextVar("organization", default=None)
 
 
 def current() -> UUID | None:
     """The organization of the running scope, for logs and checks."""
     return _current.get()
+
+
+_ENTER = "SELECT set_config('apportion.organization', %s, true)"
+# Every command holds the organization's write lock shared; only the swap of a rebuild takes it
+# alone (docs/decisions/0005-ledger.md). It comes first, so it can be part of no deadlock.
+_ENTER_TO_WRITE = f"{_ENTER}, pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
 
 
 def enter(organization_id: UUID) -> None:
@@ -28,9 +37,7 @@ def enter(organization_id: UUID) -> None:
     if not connection.in_atomic_block:
         raise RuntimeError("an organization can only be entered inside a transaction")
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('apportion.organization', %s, true)", [str(organization_id)]
-        )
+        cursor.execute(_ENTER, [str(organization_id)])
 
 
 @contextmanager
@@ -51,10 +58,64 @@ def writing(organization_id: UUID) -> Iterator[None]:
     token = _current.set(organization_id)
     try:
         with transaction.atomic(durable=True):
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    _ENTER_TO_WRITE, [str(organization_id), _write_lock(organization_id)]
+                )
+            yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def snapshot(organization_id: UUID) -> Iterator[None]:
+    """A transaction that sees one organization as it was at a single instant, however long it
+    reads. Projections commit together with their events, so within it they must agree."""
+    token = _current.set(organization_id)
+    outermost = not connection.in_atomic_block
+    try:
+        with transaction.atomic():
+            if outermost:
+                with connection.cursor() as cursor:
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             enter(organization_id)
             yield
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def maintaining(organization_id: UUID) -> Iterator[None]:
+    """A transaction that repairs projections: without the write lock, so that commands go on until
+    `stop_writers` is called; one at a time per organization."""
+    token = _current.set(organization_id)
+    try:
+        with transaction.atomic():
+            enter(organization_id)
+            _lock_alone(f"maintain:{organization_id}")
+            yield
+    finally:
+        _current.reset(token)
+
+
+def stop_writers(organization_id: UUID) -> None:
+    """Wait until no command of the organization runs, and let none start before this transaction
+    ends."""
+    _lock_alone(_write_lock(organization_id))
+
+
+def use_directory(find: FindOrganization) -> None:
+    """Install the look-up of organizations by slug. `config/wiring.py` calls it once."""
+    _find[:] = [find]
+
+
+def named(name: str) -> UUID | None:
+    """The organization that an operator means by a slug or an id; None for none. An id is taken
+    as it is: it must work also when the organization's own row is gone."""
+    try:
+        return UUID(name)
+    except ValueError:
+        return next((found for find in _find if (found := find(name)) is not None), None)
 
 
 def organization_ids() -> list[UUID]:
@@ -62,3 +123,12 @@ def organization_ids() -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT id FROM ledger_organization_ids() AS id ORDER BY id")
         return [row[0] for row in cursor.fetchall()]
+
+
+def _write_lock(organization_id: UUID) -> str:
+    return f"write:{organization_id}"
+
+
+def _lock_alone(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])

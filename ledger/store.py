@@ -6,11 +6,13 @@ The locks are taken last in a transaction, and held until it commits: within a l
 numbers are gapless and in commit order, across lanes positions respect cause and effect.
 """
 
+import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
 import msgspec
+import psycopg
 
 from ledger import registry
 from ledger.chain import GENESIS, Link, chained
@@ -79,7 +81,10 @@ def _lock_heads(organization_id: UUID, lanes: Sequence[UUID]) -> dict[UUID, tupl
     with server_cursor() as cursor:
         heads: dict[UUID, tuple[int, bytes]] = {}
         for lane in lanes:
-            select = "SELECT seq, hash FROM ledger_lane WHERE organization_id = %b AND lane = %b FOR UPDATE"
+            select = (
+                "SELECT seq, hash FROM ledger_lane "
+                "WHERE organization_id = %b AND lane = %b FOR UPDATE"
+            )
             row = cursor.execute(select, (organization_id, lane)).fetchone()
             if row is None:
                 cursor.execute(
@@ -98,7 +103,8 @@ def _next_places(
     streams = list({event.stream for event in events})
     with server_cursor() as cursor:
         row = cursor.execute(
-            "SELECT ARRAY(SELECT nextval('ledger_event_position') FROM generate_series(1, %b::int)), "
+            "SELECT ARRAY(SELECT nextval('ledger_event_position') "
+            "FROM generate_series(1, %b::int)), "
             "       ARRAY(SELECT (SELECT max(version) FROM ledger_event e "
             "                     WHERE e.organization_id = %b::uuid AND e.stream = s.stream) "
             "             FROM unnest(%b::text[]) WITH ORDINALITY AS s(stream, n) ORDER BY n)",
@@ -198,7 +204,8 @@ def _move_heads(organization_id: UUID, links) -> None:
     with server_cursor() as cursor:
         for lane, (seq, digest) in last.items():
             cursor.execute(
-                "UPDATE ledger_lane SET seq = %b, hash = %b WHERE organization_id = %b AND lane = %b",
+                "UPDATE ledger_lane SET seq = %b, hash = %b "
+                "WHERE organization_id = %b AND lane = %b",
                 (seq, digest, organization_id, lane),
             )
 
@@ -233,12 +240,19 @@ def read_lane(
     )
 
 
-def read_since(organization_id: UUID, *, after_position: int, limit: int) -> list[RecordedEvent]:
-    """Up to `limit` events by position. Only safe while no append of the organization can run."""
-    return _read(
-        "organization_id = %b AND position > %b ORDER BY position LIMIT %b",
-        (organization_id, after_position, min(limit, READ_MAX)),
-    )
+def read_type(organization_id: UUID, event_type: str) -> Iterator[RecordedEvent]:
+    """All events of one type by position, read in blocks. Inside one snapshot only: positions of
+    several lanes may commit out of order."""
+    after = 0
+    while True:
+        events = _read(
+            "organization_id = %b AND type = %b AND position > %b ORDER BY position LIMIT %b",
+            (organization_id, event_type, after, READ_MAX),
+        )
+        yield from events
+        if len(events) < READ_MAX:
+            return
+        after = events[-1].position
 
 
 def read_ids(organization_id: UUID, event_ids: Sequence[UUID]) -> list[RecordedEvent]:
@@ -259,22 +273,91 @@ def heads(organization_id: UUID) -> dict[UUID, tuple[int, bytes]]:
         return {lane: (seq, bytes(digest)) for lane, seq, digest in cursor}
 
 
+def replay(
+    organization_id: UUID, *, after: Mapping[UUID, int], until: Mapping[UUID, int]
+) -> Iterator[RecordedEvent]:
+    """Events of all lanes in position order, each lane from beyond `after` up to `until`.
+
+    When `until` are heads read in one statement, the events are a complete past: whatever an
+    event builds on is among them, before it.
+    """
+    block = max(50, READ_MAX // max(1, len(until)))
+    lanes = [
+        _lane(organization_id, lane, after.get(lane, 0), last, block)
+        for lane, last in until.items()
+        if last > after.get(lane, 0)
+    ]
+    return heapq.merge(*lanes, key=lambda event: event.position)
+
+
+def _lane(
+    organization_id: UUID, lane: UUID, after: int, last: int, block: int
+) -> Iterator[RecordedEvent]:
+    while after < last:
+        events = read_lane(organization_id, lane, after_seq=after, limit=min(block, last - after))
+        yield from events
+        if not events:
+            return
+        after = events[-1].lane_seq
+
+
+def latest(organization_id: UUID, stream: str) -> RecordedEvent | None:
+    """The newest event of a stream."""
+    found = _read(
+        "organization_id = %b AND stream = %b ORDER BY version DESC LIMIT 1",
+        (organization_id, stream),
+    )
+    return found[0] if found else None
+
+
 def stored_links(organization_id: UUID, lane: UUID) -> Iterator[tuple[Link, bytes, bytes]]:
-    """Every link of a lane in order, read in blocks, for verification."""
-    after = 0
+    """Every link of a lane in order, read in blocks, for verification.
+
+    Raises:
+        psycopg.DataError: at a row that holds what no append can have written, say an infinite
+            instant; all rows before it were given.
+    """
+    after, block = 0, READ_MAX
+    while True:
+        try:
+            rows = _link_rows(organization_id, lane, after, block)
+        except psycopg.DataError:
+            if block == 1:
+                raise
+            block = 1
+            continue
+        for row in rows:
+            yield _stored_link(row), bytes(row[-2]), bytes(row[-1])
+        if len(rows) < block:
+            return
+        after = rows[-1][4]
+
+
+def _link_rows(organization_id: UUID, lane: UUID, after: int, limit: int) -> list[tuple]:
+    with server_cursor() as cursor:
+        return cursor.execute(
+            f"SELECT {_COLUMNS}, previous_hash, hash FROM ledger_event "
+            "WHERE organization_id = %b AND lane = %b AND lane_seq > %b "
+            "ORDER BY lane_seq LIMIT %b",
+            (organization_id, lane, after, limit),
+        ).fetchall()
+
+
+def links_since(organization_id: UUID, *, position: int) -> Iterator[tuple[Link, bytes, bytes]]:
+    """Links of all lanes after a position, in position order, with their previous hash and hash;
+    read in blocks, inside one snapshot."""
     while True:
         with server_cursor() as cursor:
             rows = cursor.execute(
                 f"SELECT {_COLUMNS}, previous_hash, hash FROM ledger_event "
-                "WHERE organization_id = %b AND lane = %b AND lane_seq > %b "
-                "ORDER BY lane_seq LIMIT %b",
-                (organization_id, lane, after, READ_MAX),
+                "WHERE organization_id = %b AND position > %b ORDER BY position LIMIT %b",
+                (organization_id, position, READ_MAX),
             ).fetchall()
         for row in rows:
             yield _stored_link(row), bytes(row[-2]), bytes(row[-1])
         if len(rows) < READ_MAX:
             return
-        after = rows[-1][4]
+        position = rows[-1][0]
 
 
 def _stored_link(row: tuple) -> Link:

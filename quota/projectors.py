@@ -19,7 +19,8 @@ def flavor_defined(run: Run) -> None:
         for event in run:
             data = event.data
             cursor.execute(
-                "INSERT INTO quota_flavor (organization_id, id, name, weight) VALUES (%b, %b, %b, %b)",
+                "INSERT INTO quota_flavor (organization_id, id, name, weight) "
+                "VALUES (%b, %b, %b, %b)",
                 (event.organization_id, data.flavor_id, data.name, data.weight),
             )
 

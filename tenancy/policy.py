@@ -25,17 +25,18 @@ def authorize(
         if permission not in actor.scopes:
             raise Denied(
                 "scope_missing",
-                f"This token lacks the scope {permission}. Ask an operator for a token that has it.",
+                f"This token lacks the scope {permission}. Ask an operator for one that has it.",
                 facts={"permission": permission, "scopes": sorted(actor.scopes)},
             )
         return
     held = permissions_on(actor, account_id, organization_id)
     if permission not in held or permission == SYSTEM_ONLY:
+        roles = granting(permission)
         raise Denied(
             "role_missing",
             f"This needs the permission {permission}. "
-            f"Ask for one of the roles {', '.join(granting(permission)) or 'none'} on this account.",
-            facts={"permission": permission, "roles": list(granting(permission))},
+            f"Ask for one of the roles {', '.join(roles) or 'none'} on this account.",
+            facts={"permission": permission, "roles": list(roles)},
         )
 
 

@@ -103,7 +103,8 @@ def account_renamed(run: Run) -> None:
     """Name and description."""
     _many(
         "UPDATE tenancy_account a SET name = n.name, description = n.description "
-        "FROM unnest(%b::uuid[], %b::uuid[], %b::text[], %b::text[]) AS n(o, id, name, description) "
+        "FROM unnest(%b::uuid[], %b::uuid[], %b::text[], %b::text[]) "
+        "AS n(o, id, name, description) "
         "WHERE a.organization_id = n.o AND a.id = n.id",
         [
             (event.organization_id, event.data.account_id, event.data.name, event.data.description)
@@ -158,7 +159,8 @@ def person_changed(run: Run) -> None:
     last = {event.data.person_id: event for event in run}
     _many(
         "UPDATE tenancy_person p SET display_name = n.display_name, email = n.email "
-        "FROM unnest(%b::uuid[], %b::uuid[], %b::text[], %b::text[]) AS n(o, id, display_name, email) "
+        "FROM unnest(%b::uuid[], %b::uuid[], %b::text[], %b::text[]) "
+        "AS n(o, id, display_name, email) "
         "WHERE p.organization_id = n.o AND p.id = n.id",
         [
             (e.organization_id, e.data.person_id, e.data.display_name, e.data.email)
@@ -183,7 +185,8 @@ def association_set(run: Run) -> None:
     _many(
         "INSERT INTO tenancy_association (organization_id, account_id, person_id, shares) "
         "SELECT * FROM unnest(%b::uuid[], %b::uuid[], %b::uuid[], %b::bigint[]) "
-        "ON CONFLICT (organization_id, account_id, person_id) DO UPDATE SET shares = excluded.shares",
+        "ON CONFLICT (organization_id, account_id, person_id) "
+        "DO UPDATE SET shares = excluded.shares",
         [
             (e.organization_id, e.data.account_id, e.data.person_id, e.data.shares)
             for e in last.values()
@@ -205,7 +208,8 @@ def membership_granted(run: Run) -> None:
     """A role held; granting twice changes nothing."""
     _many(
         "INSERT INTO tenancy_membership (organization_id, account_id, person_id, role) "
-        "SELECT * FROM unnest(%b::uuid[], %b::uuid[], %b::uuid[], %b::text[]) ON CONFLICT DO NOTHING",
+        "SELECT * FROM unnest(%b::uuid[], %b::uuid[], %b::uuid[], %b::text[]) "
+        "ON CONFLICT DO NOTHING",
         [(e.organization_id, e.data.account_id, e.data.person_id, e.data.role) for e in run],
     )
 
@@ -213,7 +217,8 @@ def membership_granted(run: Run) -> None:
 def membership_revoked(run: Run) -> None:
     """A role no longer held."""
     _many(
-        "DELETE FROM tenancy_membership m USING unnest(%b::uuid[], %b::uuid[], %b::uuid[], %b::text[]) "
+        "DELETE FROM tenancy_membership m USING unnest(%b::uuid[], %b::uuid[], %b::uuid[], "
+        "%b::text[]) "
         "AS n(o, account_id, person_id, role) WHERE m.organization_id = n.o "
         "AND m.account_id = n.account_id AND m.person_id = n.person_id AND m.role = n.role",
         [(e.organization_id, e.data.account_id, e.data.person_id, e.data.role) for e in run],
@@ -260,7 +265,8 @@ def _token(cursor, event: RecordedEvent) -> None:
             )
         case ev.TokenRevoked():
             cursor.execute(
-                "UPDATE tenancy_apitoken SET revoked_at = %b WHERE organization_id = %b AND id = %b",
+                "UPDATE tenancy_apitoken SET revoked_at = %b "
+                "WHERE organization_id = %b AND id = %b",
                 (event.recorded_at, organization_id, data.token_id),
             )
 

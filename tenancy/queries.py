@@ -163,7 +163,8 @@ def accounts_of(organization_id: UUID, person_id: UUID) -> list[AccountRow]:
         rows = cursor.execute(
             f"SELECT {_ACCOUNT_COLUMNS} FROM tenancy_account a "
             "WHERE a.organization_id = %b AND a.archived_at IS NULL AND a.id IN ("
-            "  SELECT account_id FROM tenancy_association WHERE organization_id = %b AND person_id = %b"
+            "  SELECT account_id FROM tenancy_association "
+            "WHERE organization_id = %b AND person_id = %b"
             "  UNION SELECT account_id FROM tenancy_membership "
             "  WHERE organization_id = %b AND person_id = %b) ORDER BY 5 LIMIT %b",
             (organization_id, organization_id, person_id, organization_id, person_id, LIST_MAX),

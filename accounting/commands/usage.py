@@ -57,7 +57,8 @@ _FIELD = {
 
 @handles(RecordUsage, permission=Scope.USAGE_WRITE)
 def record_usage(command: RecordUsage, unit: Unit) -> UsageRecorded:
-    """Stage, judge and store the rows; one event says how many they are and what their digest is."""
+    """Stage, judge and store the rows; one event says how many they are and what their
+    digest is."""
     batch = command.batch
     verdicts = list(batch.verdicts)
     batch_id = None
@@ -161,7 +162,8 @@ def settle_usage(command: SettleUsage, unit: Unit) -> UsageSettledAnswer:
     until = min(command.until, unit.now)
     with server_cursor() as cursor:
         due = cursor.execute(
-            "SELECT count(*) FROM accounting_openusage WHERE organization_id = %b AND ended_at <= %b",
+            "SELECT count(*) FROM accounting_openusage "
+            "WHERE organization_id = %b AND ended_at <= %b",
             (unit.organization_id, until),
         ).fetchone()[0]
     if due:

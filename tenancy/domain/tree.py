@@ -34,8 +34,8 @@ def check_name(name: str, *, field: str) -> str:
     if not _NAME.fullmatch(name):
         raise Invalid(
             "name_malformed",
-            f"{name[:80]!r} cannot be a name: use 1 to {NAME_LENGTH_MAX} letters, digits and _ . @ + -, "
-            "starting with a letter or digit.",
+            f"{name[:80]!r} cannot be a name: use 1 to {NAME_LENGTH_MAX} letters, digits "
+            "and _ . @ + -, starting with a letter or digit.",
             field=field,
             facts={"length_max": NAME_LENGTH_MAX},
         )

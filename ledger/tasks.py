@@ -1,0 +1,23 @@
+"""Celery tasks of the ledger: thin, idempotent, one organization each."""
+
+from uuid import UUID
+
+from celery import shared_task
+
+from ledger import scope
+from ledger.commands import RecordLaneHeads
+from ledger.execution import Context, execute
+from ledger.types import SYSTEM
+
+
+@shared_task
+def record_lane_heads() -> None:
+    """Have the lane heads of every organization recorded."""
+    for organization_id in scope.organization_ids():
+        record_lane_heads_of.delay(str(organization_id))
+
+
+@shared_task
+def record_lane_heads_of(organization_id: str) -> None:
+    """Record one organization's lane heads if any has moved; doing it twice records nothing."""
+    execute(RecordLaneHeads(), Context(organization_id=UUID(organization_id), actor=SYSTEM))
