@@ -169,26 +169,30 @@ class Supervisor:
             stop_processes(remains, signals=(terminate, (signal.SIGKILL, 5.0)))
 
     def _prepare(self) -> None:
-        self._step("Starting PostgreSQL and Valkey", self._start_services)
+        wanted = {
+            "PostgreSQL": not os.environ.get("DATABASE_URL", "").strip(),
+            "Valkey": not os.environ.get("REDIS_URL", "").strip(),
+        }
+        if any(wanted.values()):
+            names = " and ".join(name for name, embedded in wanted.items() if embedded)
+            self._step(
+                f"Starting {names}",
+                lambda: services.start(
+                    self.directory, postgres=wanted["PostgreSQL"], valkey=wanted["Valkey"]
+                ),
+            )
         self._step("Migrating the database", lambda: self._manage("migrate", "--no-input"))
         if env_bool("APPORTION_DEMO_DATA", True) and LOAD_DEMO.exists():
             self._step("Loading the sample organization", lambda: self._manage("load_demo"))
         if static_files_changed(self.directory):
             self._step("Collecting static files", self._collect_static)
 
-    def _step(self, title: str, action: Callable[[], None]) -> None:
+    def _step(self, title: str, action: Callable[[], object]) -> None:
         if self.stopping.is_set():
             raise KeyboardInterrupt
         started = time.monotonic()
         action()
         self.output.say(f"{title}: {time.monotonic() - started:.1f} s")
-
-    def _start_services(self) -> None:
-        services.start(
-            self.directory,
-            postgres=not os.environ.get("DATABASE_URL", "").strip(),
-            valkey=not os.environ.get("REDIS_URL", "").strip(),
-        )
 
     def _collect_static(self) -> None:
         self._manage("collectstatic", "--no-input", "--clear", "--verbosity", "0")
