@@ -73,7 +73,9 @@ class ImportReport:
     unknown_accounts: Counter[str] = field(default_factory=Counter)
     unknown_people: Counter[str] = field(default_factory=Counter)
     unknown_pools: Counter[str] = field(default_factory=Counter)
-    created: Counter[str] = field(default_factory=Counter)
+    accounts_opened: int = 0
+    people_added: int = 0
+    places_given: int = 0
     stopped: bool = False
     """The importer could read no further."""
 
@@ -106,15 +108,23 @@ def _fits(flavor: str, kind: str) -> bool:
     return f"{flavor.casefold()}-".startswith(f"{kind.casefold()}-")
 
 
-def staged(records: Iterable[ImportedRecord], *, source: str, now: datetime) -> Batch:
-    """Records as a checked batch. Rows are numbered by their lines, each line once."""
+@dataclass(frozen=True, slots=True)
+class StagedRecords:
+    """A checked batch, and which record each of its line numbers stands for."""
+
+    batch: Batch
+    by_line: dict[int, ImportedRecord]
+
+
+def staged(records: Iterable[ImportedRecord], *, source: str, now: datetime) -> StagedRecords:
+    """Records as a checked batch. Rows are numbered by their lines, each number once."""
     batch = Batch(now=now)
-    taken: set[int] = set()
-    for count, record in enumerate(records):
-        line = record.line if record.line > 0 else count + 1
-        if line in taken:
+    by_line: dict[int, ImportedRecord] = {}
+    for count, record in enumerate(records, start=1):
+        line = record.line or count
+        if line in by_line:
             line = _SECOND_OF_LINE + count
-        taken.add(line)
+        by_line[line] = record
         batch.add(
             line=line,
             source=record.source or source,
@@ -133,7 +143,7 @@ def staged(records: Iterable[ImportedRecord], *, source: str, now: datetime) -> 
             supersedes_optional=record.supersedes_optional,
             labels=record.labels,
         )
-    return batch
+    return StagedRecords(batch, by_line)
 
 
 def record_batch(batch: Batch, context: Context) -> UsageRecorded:
@@ -161,6 +171,9 @@ class UsageImport:
     dry_run: bool = False
     reason: str = ""
     report: ImportReport = field(default_factory=ImportReport)
+    _accounts: set[str] = field(default_factory=set)
+    _people: set[str] = field(default_factory=set)
+    _places: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_size <= RECORDS_MAX:
@@ -215,67 +228,51 @@ class UsageImport:
         )
 
     def _ingest(self, records: list[ImportedRecord]) -> None:
-        created = self._create(records) if self.create_accounts else TreePlan()
+        if self.create_accounts:
+            self._create(records)
         context = self._context()
-        batch = staged(records, source=self.source, now=context.now)
-        answer = record_batch(batch, context)
+        assert context.now is not None
+        content = staged(records, source=self.source, now=context.now)
+        answer = record_batch(content.batch, context)
         report = self.report
         report.records += len(records)
         report.batches += 1
         report.accepted += answer.accepted
         report.duplicates += answer.duplicates
-        self._take_verdicts(answer.records, records, created)
-
-    def _take_verdicts(
-        self,
-        verdicts: Sequence[RecordVerdict],
-        records: list[ImportedRecord],
-        created: TreePlan,
-    ) -> None:
-        by_key = {(record.line, record.key): record for record in records}
-        by_number = {count + 1: record for count, record in enumerate(records)}
         unknown: list[tuple[RecordVerdict, ImportedRecord]] = []
-        for verdict in verdicts:
+        for verdict in answer.records:
             if verdict.status == "duplicate":
                 continue
-            record = by_key.get((verdict.line, verdict.key))
-            if record is None:
-                record = by_number[
-                    verdict.line % _SECOND_OF_LINE + (verdict.line > _SECOND_OF_LINE)
-                ]
+            record = content.by_line[verdict.line]
             if verdict.code in _UNKNOWN:
                 unknown.append((verdict, record))
             else:
                 self._add(verdict, record)
         if unknown:
-            self._take_unknown(unknown, created)
+            self._take_unknown(unknown)
 
-    def _take_unknown(
-        self, unknown: list[tuple[RecordVerdict, ImportedRecord]], created: TreePlan
-    ) -> None:
+    def _take_unknown(self, unknown: list[tuple[RecordVerdict, ImportedRecord]]) -> None:
         """Count every unknown name of a record, not only the first one that the ingest met."""
         records = [record for _, record in unknown]
-        accounts = self._missing("tenancy_account", {record.account for record in records})
-        people = self._missing("tenancy_person", {record.person for record in records})
-        pools = self._missing("quota_pool", {record.pool for record in records})
         # In a dry run what was created is gone again; those records would have been taken.
-        accounts -= {entry.name for entry in created.accounts}
-        people -= {entry.name for entry in created.people}
+        accounts = self._missing("tenancy_account", {one.account for one in records})
+        accounts -= self._accounts
+        people = self._missing("tenancy_person", {one.person for one in records}) - self._people
+        pools = self._missing("quota_pool", {one.pool for one in records})
         for verdict, record in unknown:
-            self.report.unknown_accounts[record.account] += record.account in accounts
-            self.report.unknown_people[record.person] += record.person in people
-            self.report.unknown_pools[record.pool] += record.pool in pools
-            if record.account in accounts or record.person in people or record.pool in pools:
+            lacking = False
+            for name, missing, counter in (
+                (record.account, accounts, self.report.unknown_accounts),
+                (record.person, people, self.report.unknown_people),
+                (record.pool, pools, self.report.unknown_pools),
+            ):
+                if name in missing:
+                    counter[name] += 1
+                    lacking = True
+            if lacking:
                 self._add(verdict, record)
             else:
                 self.report.accepted += 1
-        for counter in (
-            self.report.unknown_accounts,
-            self.report.unknown_people,
-            self.report.unknown_pools,
-        ):
-            for name in [name for name, count in counter.items() if count == 0]:
-                del counter[name]
 
     def _add(self, verdict: RecordVerdict, record: ImportedRecord) -> None:
         findings = self.report.conflicts if verdict.status == "conflict" else self.report.rejected
@@ -285,25 +282,34 @@ class UsageImport:
 
     # ------------------------------------------------------------------ accounts and people
 
-    def _create(self, records: list[ImportedRecord]) -> TreePlan:
+    def _create(self, records: list[ImportedRecord]) -> None:
         """Open, add and place what the records name and the organization lacks."""
         pairs = {(record.account, record.person) for record in records}
         accounts = self._missing("tenancy_account", {account for account, _ in pairs})
         people = self._missing("tenancy_person", {person for _, person in pairs})
         bad = {name for name in accounts | people if not _is_name(name)}
+        places = {
+            (account, person)
+            for account, person in self._missing_places(pairs, new=accounts)
+            if account not in bad and person not in bad
+        }
         plan = TreePlan(
             accounts=tuple(AccountEntry(name=name) for name in sorted(accounts - bad)),
             people=tuple(PersonEntry(name=name) for name in sorted(people - bad)),
             associations=tuple(
                 AssociationEntry(account=account, person=person)
-                for account, person in sorted(self._missing_places(pairs, new=accounts))
-                if account not in bad and person not in bad
+                for account, person in sorted(places)
             ),
         )
-        if plan != TreePlan():
-            outcome = execute(ImportTree(wanted=plan), self._context())
-            self.report.created.update(outcome.result.counts)
-        return plan
+        if plan == TreePlan():
+            return
+        execute(ImportTree(wanted=plan), self._context())
+        self._accounts |= accounts - bad
+        self._people |= people - bad
+        self._places |= places
+        self.report.accounts_opened = len(self._accounts)
+        self.report.people_added = len(self._people)
+        self.report.places_given = len(self._places)
 
     def _missing(self, table: str, names: Collection[str]) -> set[str]:
         with scope.reading(self.organization_id), server_cursor() as cursor:

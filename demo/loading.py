@@ -1,0 +1,359 @@
+"""The demo's organizations into the database, through the same commands as everything else.
+
+Two tenants: Meridian Labs, which the generator made up with ninety days of use, and Slurm Lab, a
+real cluster's account tree and accounting (demo/samples). What is done carries the time at which it
+would have been done. Every step has an idempotency key, so a load that was interrupted is taken up
+where it stopped; the scheduler's token comes last and says that all is there.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.auth.hashers import make_password
+
+from accounting import importing
+from accounting.importers import sacct
+from accounting.importers.formats import text_lines
+from accounting.importers.record import ImportedRecord
+from demo import history
+from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
+from ledger import scope
+from ledger.errors import Conflict
+from ledger.execution import Context, execute
+from ledger.ids import new_id
+from ledger.sql import server_cursor
+from ledger.types import SYSTEM, Actor, ActorKind
+from quota.commands.pools import DefineFlavor, OpenPool
+from quota.queries import pools_with_weights
+from tenancy import queries, tokens
+from tenancy.commands.accounts import MoveAccount, SetAccountShares
+from tenancy.commands.imports import ImportTree
+from tenancy.commands.organizations import CreateOrganization
+from tenancy.commands.people import AddPerson, GrantRole, LinkLogin, SetAssociation
+from tenancy.commands.tokens import IssueToken
+from tenancy.domain.roles import Role, Scope
+from tenancy.importers import sacctmgr
+from tenancy.importers.tree import TreePlan
+from tenancy.models import Organization, User
+
+SAMPLES: Final = Path(__file__).parent / "samples"
+AGE: Final = timedelta(days=95)
+"""How long ago Meridian Labs began; its use begins a few days later."""
+SCHEDULER: Final = "demo-scheduler"
+"""The token that is issued last."""
+SCHEDULER_SCOPES: Final = (
+    Scope.PRIORITY_READ,
+    Scope.USAGE_WRITE,
+    Scope.ADMISSION_WRITE,
+    Scope.PREEMPTION_WRITE,
+    Scope.EXPORT_READ,
+)
+TOKEN_DAYS: Final = 365
+
+LAB_SLUG: Final = "slurm-lab"
+LAB_NAME: Final = "Slurm Lab"
+LAB_CLUSTER: Final = "lab"
+LAB_FLAVOR: Final = DemoFlavor(name="h100-80gb", weight=Decimal(1), memory_gb=80)
+LAB_POOL: Final = DemoPool(
+    name="lab-h100",
+    flavor=LAB_FLAVOR.name,
+    cluster=LAB_CLUSTER,
+    capacity=64,
+    unavailable=0,
+    safety_margin=0,
+    reclaim_target_seconds=300,
+)
+OPERATOR: Final = "jholm"
+"""Operates both organizations with one login."""
+LAB_ROLES: Final = (
+    DemoRole(person=OPERATOR, role=Role.OPERATOR, account=None),
+    DemoRole(person="ana", role=Role.LEAD, account="nlp"),
+    DemoRole(person="max", role=Role.LEAD, account="research"),
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Tenant:
+    """One organization being loaded. `at` is the time that commands carry."""
+
+    id: UUID
+    at: datetime
+    accounts: dict[str, UUID] = field(default_factory=dict)
+    people: dict[str, UUID] = field(default_factory=dict)
+    root: UUID | None = None
+
+    def run(
+        self,
+        command: Any,
+        step: str | None,
+        *,
+        at: datetime | None = None,
+        by: Actor = SYSTEM,
+        reason: str = "",
+    ) -> Any:
+        """Execute a command once: under the same `step` it answers as it did the first time."""
+        context = Context(
+            organization_id=self.id,
+            actor=by,
+            now=at or self.at,
+            idempotency_key=f"demo/{step}" if step else None,
+            reason=reason,
+        )
+        return execute(command, context).result
+
+    def read_names(self) -> None:
+        """Ids of accounts and people by name."""
+        with scope.reading(self.id), server_cursor() as cursor:
+            self.root = queries.organization(self.id).root_account_id
+            self.accounts = dict(
+                cursor.execute(
+                    "SELECT name, id FROM tenancy_account WHERE organization_id = %b", (self.id,)
+                ).fetchall()
+            )
+            self.people = dict(
+                cursor.execute(
+                    "SELECT name, id FROM tenancy_person WHERE organization_id = %b", (self.id,)
+                ).fetchall()
+            )
+
+    def person(self, name: str) -> Actor:
+        """Somebody acting in person."""
+        return Actor(kind=ActorKind.PERSON, id=self.people[name], label=name)
+
+
+def found(slug: str, *, name: str) -> Organization | None:
+    """The demo's organization of that slug.
+
+    Raises:
+        Conflict: the slug belongs to an organization that is not the demo's.
+    """
+    organization_id = queries.organization_id_by_slug(slug)
+    if organization_id is None:
+        return None
+    with scope.reading(organization_id):
+        organization = Organization.objects.get(pk=organization_id)
+    if organization.name != name:
+        raise Conflict(
+            "slug_taken", f"{slug} is an organization of yours; no demo is loaded beside it."
+        )
+    return organization
+
+
+def is_complete(organization_id: UUID) -> bool:
+    """Whether everything was loaded: the scheduler's token is the last thing."""
+    with scope.reading(organization_id):
+        return any(token.name == SCHEDULER for token in queries.tokens(organization_id))
+
+
+def began(demo_slug: str, *, name: str) -> datetime | None:
+    """The `now` of a load that was begun, for taking it up with the same records."""
+    organization = found(demo_slug, name=name)
+    return organization.created_at + AGE if organization else None
+
+
+def load_generated(
+    demo: Demo, *, now: datetime, users: dict[str, User], say: Callable[[str], None]
+) -> Tenant:
+    """Meridian Labs with its history. `users` are the logins by person."""
+    start = now - AGE
+    tenant = _organization(
+        demo.slug, demo.name, currency=demo.currency, time_zone=demo.time_zone, at=start
+    )
+    _pools(tenant, demo.flavors, demo.pools)
+    _tree(tenant, history.as_it_was(demo.tree))
+    _roles(tenant, demo.roles)
+    _memberships(tenant, demo.tree)
+    _logins(tenant, users)
+    say(f"{demo.name}: {len(tenant.accounts)} accounts, {len(tenant.people)} people.")
+    clusters = {pool.name: pool.cluster for pool in demo.pools}
+    reporters = {cluster: _reporter(tenant, cluster) for cluster in sorted(set(clusters.values()))}
+    # Weeks are reported on Monday mornings.
+    since = (start - timedelta(days=start.weekday())).replace(
+        hour=5, minute=30, second=0, microsecond=0
+    )
+    pending = [(now - timedelta(days=one.days_ago), one) for one in history.CHANGES]
+    for at, cluster, records in history.reports(
+        demo.records, clusters=clusters, since=since, now=now
+    ):
+        while pending and pending[0][0] <= at:
+            _change(tenant, *pending.pop(0))
+        _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
+    say(f"{demo.name}: {len(demo.records)} usage records.")
+    return tenant
+
+
+def load_sample(*, now: datetime, users: dict[str, User], say: Callable[[str], None]) -> Tenant:
+    """Slurm Lab: the real account tree and the real jobs of demo/samples."""
+    tenant = _organization(LAB_SLUG, LAB_NAME, currency="EUR", time_zone="UTC", at=now)
+    _pools(tenant, (LAB_FLAVOR,), (LAB_POOL,))
+    with (SAMPLES / "sacctmgr_dump.cfg").open("rb") as stream:
+        plan = sacctmgr.read(text_lines(stream)).plan
+    assert plan is not None, "the sample's tree is sound"
+    _tree(tenant, plan)
+    # Knows the cluster's people, and has no place among them.
+    tenant.run(AddPerson(name=OPERATOR), f"person/{OPERATOR}")
+    tenant.read_names()
+    _roles(tenant, LAB_ROLES)
+    _memberships(tenant, plan)
+    _logins(tenant, users)
+    with scope.reading(tenant.id):
+        resolve = importing.pool_resolver(pools_with_weights(tenant.id))
+    with (SAMPLES / "sacct.txt").open("rb") as stream:
+        items = sacct.read(text_lines(stream), options=sacct.SacctOptions(resolve_pool=resolve))
+        report = importing.UsageImport(
+            organization_id=tenant.id,
+            actor=SYSTEM,
+            source="sacct",
+            clock=lambda: now,
+            reason="sacct.txt",
+        ).run(items)
+    assert report.is_clean, report
+    say(f"{LAB_NAME}: {len(tenant.accounts)} accounts, {report.records} usage records.")
+    return tenant
+
+
+def make_users(emails: Iterable[str], *, password: str) -> dict[str, User]:
+    """Logins by e-mail address, all with the same password; those that exist get it too."""
+    # One hash for all: hashing is slow on purpose, and the password is the same.
+    encoded = make_password(password)
+    found_users = {user.email: user for user in User.objects.filter(email__in=set(emails))}
+    for email in sorted(set(emails) - found_users.keys()):
+        found_users[email] = User(email=email, password=encoded)
+    User.objects.bulk_create([user for user in found_users.values() if user.pk is None])
+    User.objects.filter(pk__in=[user.pk for user in found_users.values()]).update(password=encoded)
+    return found_users
+
+
+def issue_scheduler_token(organization_id: UUID, *, now: datetime) -> str:
+    """A token for the demo's scheduler; returns what it sends."""
+    secret = tokens.new_secret()
+    command = IssueToken(
+        name=SCHEDULER,
+        secret_hash=tokens.hash_secret(secret),
+        scopes=SCHEDULER_SCOPES,
+        pool_ids=None,
+        expires_at=now + timedelta(days=TOKEN_DAYS),
+    )
+    made = Tenant(id=organization_id, at=now).run(command, None)
+    return tokens.render(made.token_id, secret)
+
+
+def _organization(slug: str, name: str, *, currency: str, time_zone: str, at: datetime) -> Tenant:
+    organization = found(slug, name=name)
+    tenant = Tenant(id=organization.id if organization else new_id(), at=at)
+    command = CreateOrganization(slug=slug, name=name, currency=currency, time_zone=time_zone)
+    tenant.run(command, "organization")
+    return tenant
+
+
+def _pools(tenant: Tenant, flavors: Iterable[DemoFlavor], pools: Iterable[DemoPool]) -> None:
+    flavor_ids = {
+        flavor.name: tenant.run(
+            DefineFlavor(name=flavor.name, weight=flavor.weight), f"flavor/{flavor.name}"
+        ).flavor_id
+        for flavor in flavors
+    }
+    for pool in pools:
+        command = OpenPool(
+            name=pool.name,
+            flavor_id=flavor_ids[pool.flavor],
+            cluster=pool.cluster,
+            capacity=pool.capacity,
+            unavailable=pool.unavailable,
+            safety_margin=pool.safety_margin,
+            reclaim_target_seconds=pool.reclaim_target_seconds,
+        )
+        tenant.run(command, f"pool/{pool.name}")
+
+
+def _tree(tenant: Tenant, plan: TreePlan) -> None:
+    tenant.run(ImportTree(wanted=plan), "tree")
+    tenant.read_names()
+
+
+def _roles(tenant: Tenant, roles: Iterable[DemoRole]) -> None:
+    for role in roles:
+        account = tenant.accounts[role.account] if role.account else tenant.root
+        tenant.run(
+            GrantRole(account_id=account, person_id=tenant.people[role.person], role=role.role),
+            f"role/{role.person}/{role.role}/{role.account or ''}",
+        )
+
+
+def _memberships(tenant: Tenant, plan: TreePlan) -> None:
+    _roles(
+        tenant,
+        [
+            DemoRole(person=place.person, role=Role.MEMBER, account=place.account)
+            for place in plan.associations
+        ],
+    )
+
+
+def _logins(tenant: Tenant, users: dict[str, User]) -> None:
+    for person in sorted(users.keys() & tenant.people.keys()):
+        tenant.run(
+            LinkLogin(person_id=tenant.people[person], user_id=users[person].pk),
+            f"login/{person}",
+        )
+
+
+def _reporter(tenant: Tenant, cluster: str) -> Actor:
+    """The token with which a cluster reports its use. Nobody keeps its secret."""
+    name = f"slurm-{cluster}"
+    with scope.reading(tenant.id):
+        known = {token.name: token.id for token in queries.tokens(tenant.id)}
+    token_id = known.get(name)
+    if token_id is None:
+        command = IssueToken(
+            name=name,
+            secret_hash=tokens.hash_secret(tokens.new_secret()),
+            scopes=(Scope.USAGE_WRITE,),
+            pool_ids=None,
+            expires_at=tenant.at + timedelta(days=TOKEN_DAYS),
+        )
+        token_id = tenant.run(command, None).token_id
+    return Actor(
+        kind=ActorKind.TOKEN, id=token_id, label=name, scopes=frozenset({Scope.USAGE_WRITE})
+    )
+
+
+def _report(
+    tenant: Tenant, records: list[ImportedRecord], *, cluster: str, at: datetime, by: Actor
+) -> None:
+    content = importing.staged(records, source=f"slurm-{cluster}", now=at)
+    context = Context(organization_id=tenant.id, actor=by, now=at)
+    answer = importing.record_batch(content.batch, context)
+    assert answer.accepted + answer.duplicates == len(records), answer.records[:3]
+
+
+def _change(tenant: Tenant, at: datetime, dated: history.DatedChange) -> None:
+    change = dated.change
+    match change:
+        case history.Moved():
+            command: Any = MoveAccount(
+                account_id=tenant.accounts[change.account],
+                to_parent_id=tenant.accounts[change.parent],
+            )
+        case history.Weighed():
+            command = SetAccountShares(
+                account_id=tenant.accounts[change.account], shares=change.shares
+            )
+        case history.PersonWeighed():
+            command = SetAssociation(
+                account_id=tenant.accounts[change.account],
+                person_id=tenant.people[change.person],
+                shares=change.shares,
+            )
+    tenant.run(
+        command,
+        f"change/{dated.days_ago}",
+        at=at,
+        by=tenant.person(dated.by),
+        reason=dated.reason,
+    )
