@@ -35,7 +35,7 @@ from tenancy.commands.accounts import MoveAccount, SetAccountShares
 from tenancy.commands.imports import ImportTree
 from tenancy.commands.organizations import CreateOrganization
 from tenancy.commands.people import AddPerson, GrantRole, LinkLogin, SetAssociation
-from tenancy.commands.tokens import IssueToken
+from tenancy.commands.tokens import IssueToken, RotateToken
 from tenancy.domain.roles import Role, Scope
 from tenancy.importers import sacctmgr
 from tenancy.importers.tree import TreePlan
@@ -169,7 +169,7 @@ def load_generated(
     _roles(tenant, demo.roles)
     _memberships(tenant, demo.tree)
     _logins(tenant, users)
-    say(f"{demo.name}: {len(tenant.accounts)} accounts, {len(tenant.people)} people.")
+    say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
     clusters = {pool.name: pool.cluster for pool in demo.pools}
     reporters = {cluster: _reporter(tenant, cluster) for cluster in sorted(set(clusters.values()))}
     # Weeks are reported on Monday mornings.
@@ -213,7 +213,7 @@ def load_sample(*, now: datetime, users: dict[str, User], say: Callable[[str], N
             reason="sacct.txt",
         ).run(items)
     assert report.is_clean, report
-    say(f"{LAB_NAME}: {len(tenant.accounts)} accounts, {report.records} usage records.")
+    say(f"{LAB_NAME}: {len(tenant.accounts) - 1} accounts, {report.records} usage records.")
     return tenant
 
 
@@ -229,18 +229,31 @@ def make_users(emails: Iterable[str], *, password: str) -> dict[str, User]:
     return found_users
 
 
-def issue_scheduler_token(organization_id: UUID, *, now: datetime) -> str:
-    """A token for the demo's scheduler; returns what it sends."""
+def scheduler_token(organization_id: UUID, *, now: datetime) -> str:
+    """A fresh secret for the demo's scheduler: what it sends from now on."""
+    tenant = Tenant(id=organization_id, at=now)
     secret = tokens.new_secret()
-    command = IssueToken(
-        name=SCHEDULER,
-        secret_hash=tokens.hash_secret(secret),
-        scopes=SCHEDULER_SCOPES,
-        pool_ids=None,
-        expires_at=now + timedelta(days=TOKEN_DAYS),
-    )
-    made = Tenant(id=organization_id, at=now).run(command, None)
-    return tokens.render(made.token_id, secret)
+    secret_hash = tokens.hash_secret(secret)
+    expires_at = now + timedelta(days=TOKEN_DAYS)
+    with scope.reading(organization_id):
+        held = [
+            token.id
+            for token in queries.tokens(organization_id)
+            if token.name == SCHEDULER and token.revoked_at is None
+        ]
+    if held:
+        command: Any = RotateToken(
+            token_id=held[0], secret_hash=secret_hash, overlap_hours=0, expires_at=expires_at
+        )
+    else:
+        command = IssueToken(
+            name=SCHEDULER,
+            secret_hash=secret_hash,
+            scopes=SCHEDULER_SCOPES,
+            pool_ids=None,
+            expires_at=expires_at,
+        )
+    return tokens.render(tenant.run(command, None).token_id, secret)
 
 
 def _organization(slug: str, name: str, *, currency: str, time_zone: str, at: datetime) -> Tenant:

@@ -1,7 +1,7 @@
 """Make the organization's tree like a wanted one, in one transaction."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -79,6 +79,11 @@ def import_tree(command: ImportTree, unit: Unit) -> TreeImported:
     # is opened where its parent stands now and moves with it afterwards.
     for event_type in _ORDER:
         unit.record(*recording.by_type[event_type])
+    return summarized(found)
+
+
+def summarized(found: Sequence[diff.Change]) -> TreeImported:
+    """Changes as counts and a bounded list."""
     return TreeImported(
         counts=dict(Counter(_KINDS[type(change)] for change in found)),
         changes=tuple(_described(change) for change in found[:CHANGES_LISTED_MAX]),

@@ -46,7 +46,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--seed", type=int, default=SEED, help="of the generated history")
         parser.add_argument(
-            "--now", type=_instant, help="pretend that it is this ISO time (with zone)"
+            "--now", type=time_with_zone, help="pretend that it is this ISO time (with zone)"
         )
         parser.add_argument("--address", default=ADDRESS, help="of the web server, for curl lines")
         parser.add_argument("--password", help="of all demo logins; made up if left out")
@@ -91,7 +91,7 @@ class Command(BaseCommand):
             ids[1] = loading.load_sample(now=at, users=by_person, say=self._say).id
         tokens = [
             _kept_token(known, index, organization_id, now=clock)
-            or loading.issue_scheduler_token(organization_id, now=clock)
+            or loading.scheduler_token(organization_id, now=clock)
             for index, organization_id in enumerate(ids)
         ]
         _write(path, _ways_in(demo, password=password, tokens=tokens, address=address))
@@ -205,7 +205,8 @@ def _made_up() -> str:
     return f"{words}-{secrets.randbelow(9000) + 1000}"
 
 
-def _instant(text: str) -> datetime:
+def time_with_zone(text: str) -> datetime:
+    """An instant of the command line."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a time needs its zone")
