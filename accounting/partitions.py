@@ -8,6 +8,11 @@ from django.db import connection
 _known: set[tuple[int, int]] = set()
 
 
+def forget() -> None:
+    """Ask the database again: for tests, which get a new one under the same name."""
+    _known.clear()
+
+
 def ensure(first_day: date, last_day: date) -> int:
     """Make the partitions for all months from `first_day` to `last_day`; returns how many were new.
 

@@ -56,11 +56,14 @@ def test_database(
 @pytest.fixture(scope="session")
 def django_db_setup(test_database: TestDatabase) -> Iterator[None]:
     """Replaces pytest-django's: no create_test_db, no flush through the application role."""
+    from accounting import partitions
+
     original = TransactionTestCase._fixture_teardown
 
     def renew(case: TransactionTestCase) -> None:
         connections.close_all()
         test_database.renew()
+        partitions.forget()
 
     # Django would TRUNCATE on `default`, whose role may not; a new clone also brings back what
     # migrations inserted.
