@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 import psycopg
 from django.apps import apps
 from django.conf import settings
@@ -72,13 +73,15 @@ class TestServer:
         with (directory / "users.lock").open("a") as users:
             fcntl.flock(users, fcntl.LOCK_SH)
             running = services.start(directory, test=True)
+            server = cls(
+                admin_url=running.superuser_url,
+                app_url=running.database_url,
+                owner_url=running.database_owner_url,
+                owner_role=services.OWNER,
+            )
+            server.drop_abandoned()
             try:
-                yield cls(
-                    admin_url=running.superuser_url,
-                    app_url=running.database_url,
-                    owner_url=running.database_owner_url,
-                    owner_role=services.OWNER,
-                )
+                yield server
             finally:
                 with contextlib.suppress(BlockingIOError):
                     fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,6 +89,16 @@ class TestServer:
 
     def admin(self) -> psycopg.Connection:
         return psycopg.connect(self.admin_url, autocommit=True)
+
+    def drop_abandoned(self) -> None:
+        """Remove what killed runs left; only where all test processes are of this machine."""
+        with self.admin() as connection:
+            rows = connection.execute(
+                "SELECT datname FROM pg_database WHERE starts_with(datname, 'apportion_test_')"
+            ).fetchall()
+            for (name,) in rows:
+                if not psutil.pid_exists(int(name.split("_")[2])):
+                    _drop(connection, name)
 
     def database(self, *, worker: str) -> "TestDatabase":
         """A fresh clone for this process, with Django's aliases pointing at it."""
@@ -191,4 +204,6 @@ def _drop(connection: psycopg.Connection, name: str) -> None:
         connection.execute(
             sql.SQL("ALTER DATABASE {} WITH IS_TEMPLATE false").format(sql.Identifier(name))
         )
-    connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    connection.execute(
+        sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+    )
