@@ -84,12 +84,12 @@ def test_probes_come_by_address_and_without_tls(client: Client) -> None:
 
 def test_metrics_count_routes_not_paths(client: Client) -> None:
     client.get("/healthz")
-    client.get("/no/such/page/4711")
+    client.get("/no/such/page")
     client.generic("SPAM", "/healthz")
     text = client.get("/metrics").content.decode()
     assert 'method="GET",route="/healthz",status="200"' in text
     assert 'method="GET",route="unmatched",status="404"' in text
-    assert "4711" not in text
+    assert "such" not in text
     assert "SPAM" not in text
 
 
