@@ -1,0 +1,84 @@
+// What htmx does is said aloud, and what fails is shown in place, never silently.
+(function () {
+  "use strict";
+
+  function say(text) {
+    const place = document.getElementById("status");
+    if (place) place.textContent = text;
+  }
+
+  function showProblem(event, title, text) {
+    const target = event.detail.target || event.detail.elt;
+    const template = document.getElementById("problem-template");
+    if (!target || !template) return;
+    document.getElementById("htmx-problem")?.remove();
+    const panel = template.content.firstElementChild.cloneNode(true);
+    panel.id = "htmx-problem";
+    panel.querySelector("[data-title]").textContent = title;
+    panel.querySelector("[data-text]").textContent = text;
+    const place = target.closest("table") ? target.closest(".panel") || target : target;
+    place.before(panel);
+    say(`${title} ${text}`);
+  }
+
+  document.addEventListener("htmx:beforeRequest", () => say("Loading"));
+  document.addEventListener("htmx:afterSettle", function (event) {
+    document.getElementById("htmx-problem")?.remove();
+    const told = event.detail.elt.querySelector?.("[data-status]");
+    say(told ? told.dataset.status : "Updated");
+  });
+  document.addEventListener("htmx:responseError", function (event) {
+    const status = event.detail.xhr.status;
+    const given = event.detail.xhr.getResponseHeader("X-Problem");
+    if (status === 401) {
+      window.location.reload(); // signed out meanwhile: the full page leads to sign-in and back
+      return;
+    }
+    const text = given ? decodeURIComponent(given) : `The server answered ${status}. Try again.`;
+    showProblem(event, "That did not work.", text);
+  });
+  document.addEventListener("htmx:sendError", (event) =>
+    showProblem(event, "No connection.", "What you see is as of before. Try again in a moment."),
+  );
+  document.addEventListener("htmx:timeout", (event) =>
+    showProblem(event, "No answer in time.", "Try again in a moment."),
+  );
+
+  // A form or select that applies at once, where a button does it without JavaScript.
+  document.addEventListener("change", function (event) {
+    if (event.target.matches("[data-submit-on-change]")) event.target.form.requestSubmit();
+  });
+
+  document.addEventListener("click", async function (event) {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const text = document.getElementById(button.dataset.copy).textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      say("Copied");
+      button.querySelector("[data-label]").textContent = "Copied";
+    } catch {
+      say("Copying is not allowed here: select the text and copy it.");
+    }
+  });
+
+  // "3 minutes ago" goes on counting; the exact instant stays in the title.
+  const format = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
+
+  function relative(seconds) {
+    for (const [unit, size] of UNITS) {
+      if (Math.abs(seconds) >= size) return format.format(Math.round(seconds / size), unit);
+    }
+    return "just now";
+  }
+
+  function tick() {
+    if (document.hidden) return;
+    for (const place of document.querySelectorAll("time[data-relative]")) {
+      const seconds = (Date.parse(place.dateTime) - Date.now()) / 1000;
+      if (Math.abs(seconds) < 7 * 86400) place.textContent = relative(seconds);
+    }
+  }
+  document.addEventListener("DOMContentLoaded", () => setInterval(tick, 30000));
+})();
