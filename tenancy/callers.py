@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.http import HttpRequest
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import NotAuthenticated
 
 from ledger.errors import Denied
 from ledger.types import Actor, ActorKind
 from tenancy import queries
-from tenancy.authentication import Machine
+from tenancy.authentication import Machine, TokenAuthentication
 from tenancy.queries import OrganizationChoice
 
 SESSION_KEY = "organization_id"
@@ -50,3 +52,25 @@ def caller(request: HttpRequest) -> Caller:
     chosen = next((c for c in choices if str(c.organization_id) == wanted), choices[0])
     actor = Actor(kind=ActorKind.PERSON, id=chosen.person_id, label=chosen.person_name)
     return Caller(chosen.organization_id, actor, tuple(choices))
+
+
+def authenticate(request: HttpRequest) -> None:
+    """Make sure that `request.user` is a machine or a person signed in.
+
+    A bearer token decides alone: the session is then not even loaded, and no CSRF check applies.
+    A session needs the CSRF token on every method that may change something.
+
+    Raises:
+        NotAuthenticated: neither token nor session.
+        AuthenticationFailed: the token is malformed, unknown, expired or revoked.
+        PermissionDenied: the CSRF token is missing or wrong.
+    """
+    if "HTTP_AUTHORIZATION" in request.META:
+        found = TokenAuthentication().authenticate(request)
+        if found is not None:
+            request.user = found[0]
+            return
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated or not user.is_active:
+        raise NotAuthenticated
+    SessionAuthentication().enforce_csrf(request)
