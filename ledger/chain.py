@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -125,5 +126,7 @@ def _fault(
     return None
 
 
+@lru_cache(maxsize=256)
 def _instant(value: datetime) -> str:
+    # Events of one command share their instants: most are found again.
     return value.astimezone(UTC).isoformat(timespec="microseconds")
