@@ -102,9 +102,7 @@ def together(jobs: Iterable[Callable[[], Any]]) -> list[Any]:
         finally:
             connections.close_all()
 
-    threads = [
-        threading.Thread(target=run, args=(index, job)) for index, job in enumerate(jobs)
-    ]
+    threads = [threading.Thread(target=run, args=(index, job)) for index, job in enumerate(jobs)]
     for thread in threads:
         thread.start()
     for thread in threads:
