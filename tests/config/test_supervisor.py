@@ -20,12 +20,14 @@ pytestmark = [pytest.mark.xdist_group("supervisor"), pytest.mark.slow]
 READY_SECONDS = 120
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path
-    for process in find_marked(str(tmp_path)):
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for all: each test begins where the one before ended, as people's demos do."""
+    path = tmp_path_factory.mktemp("var")
+    yield path
+    for process in find_marked(str(path)):
         process.kill()
-    services.stop(tmp_path)
+    services.stop(path)
 
 
 def start(directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -62,15 +64,15 @@ def answers(port: int) -> bool:
         return False
 
 
-def test_busy_port_is_named_with_the_way_out(directory: Path) -> None:
+def test_busy_port_is_named_with_the_way_out(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        process = start(directory, "--port", str(port))
+        process = start(tmp_path, "--port", str(port))
         said, _ = process.communicate(timeout=30)
     assert process.returncode == 1
     assert f"Port {port} on 127.0.0.1 is in use" in said
     assert f"make demo PORT={port + 1}" in said
-    assert not (directory / services.STATE_FILE).exists(), "nothing was started"
+    assert not (tmp_path / services.STATE_FILE).exists(), "nothing was started"
 
 
 def test_the_life_of_a_demo(directory: Path) -> None:
