@@ -1,4 +1,4 @@
-"""`{% load ui %}`: icons, bars and swatches as SVG without any inline style (the CSP allows none)."""
+"""`{% load ui %}`: icons, bars and swatches as SVG; the CSP allows no inline style."""
 
 import math
 

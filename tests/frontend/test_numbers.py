@@ -8,7 +8,7 @@ import pytest
 
 from frontend import numbers
 from frontend.templatetags import ui
-from tests.conftest import NOW
+from tests.world import NOW
 
 
 @pytest.mark.parametrize(
