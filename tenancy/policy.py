@@ -80,3 +80,18 @@ def permissions_anywhere(actor: Actor, organization_id: UUID) -> frozenset[str]:
             (organization_id, actor.id),
         ).fetchall()
     return permitted(row[0] for row in rows)
+
+
+def accounts_with(actor: Actor, permission: str, organization_id: UUID) -> tuple[UUID, ...]:
+    """The accounts on which a person holds a role that carries the permission, nearest the root
+    first. What is below them is permitted too."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT a.id, cardinality(a.ancestors), a.name FROM tenancy_membership m "
+            "JOIN tenancy_account a ON a.organization_id = m.organization_id "
+            "  AND a.id = m.account_id "
+            "WHERE m.organization_id = %b AND m.person_id = %b AND m.role = ANY(%b) "
+            "ORDER BY 2, 3",
+            (organization_id, actor.id, list(granting(permission))),
+        ).fetchall()
+    return tuple(row[0] for row in rows)
