@@ -6,6 +6,7 @@ are reused after a crash or reboot, and a file can outlive what it names.
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import signal
@@ -83,16 +84,29 @@ def stop_processes(
     raise ServiceError(f"Could not stop {', '.join(str(process.pid) for process in remaining)}.")
 
 
-def is_port_free(port: int, *, host: str = "127.0.0.1") -> bool:
-    """Whether this process could listen there now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+def port_problem(port: int, *, host: str = "127.0.0.1") -> str | None:
+    """Why this process could not listen there now, or None where it could.
+
+    Raises ServiceError where no port of `host` could be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
         # What servers do: a port in TIME_WAIT counts as free, one with a listener does not.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-        except OSError:
-            return False
-    return True
+        except PermissionError:
+            return f"Port {port} is reserved for root."
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return f"Port {port} on {host} is in use by another program."
+            raise ServiceError(f"Cannot listen on {host}: {error.strerror}.") from error
+    return None
+
+
+def is_port_free(port: int, *, host: str = "127.0.0.1") -> bool:
+    """Whether this process could listen there now."""
+    return port_problem(port, host=host) is None
 
 
 def find_free_port(*, host: str = "127.0.0.1") -> int:

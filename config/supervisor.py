@@ -32,8 +32,8 @@ from config.processes import (
     catches_signal,
     file_lock,
     is_alive,
-    is_port_free,
     last_lines,
+    port_problem,
     stop_processes,
 )
 from config.stamps import static_files_changed, static_files_done
@@ -103,10 +103,11 @@ class Supervisor:
             signal.signal(number, self._on_signal)
         threading.Thread(target=self._watch_make, daemon=True).start()
         self._stop_remains()
-        if not is_port_free(self.port, host=self.host):
+        problem = port_problem(self.port, host=self.host)
+        if problem:
+            other = self.port + 1 if self.port >= 1024 else 8000
             raise ServiceError(
-                f"Port {self.port} on {self.host} is in use by another program. "
-                f"Stop it, or choose another port: make demo PORT={self.port + 1}"
+                f"{problem} Choose another port, for example: make demo PORT={other}"
             )
         code = 1
         try:
@@ -358,10 +359,16 @@ def find_marked(directory: str) -> list[psutil.Process]:
     return found
 
 
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (1 to 65535)")
+    return int(text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make demo", description="Run Apportion locally.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--port", type=_port, default=8000)
     parser.add_argument(
         "--check", action="store_true", help="start, ask one priority, print it, stop"
     )
