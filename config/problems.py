@@ -16,6 +16,7 @@ import msgspec
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 
 from ledger.errors import DomainError
@@ -100,6 +101,12 @@ def not_found(request: HttpRequest) -> HttpResponse:
     )
 
 
+@csrf_exempt
+def unknown_address(request: HttpRequest) -> HttpResponse:
+    """The view of every address under /api/ that no operation has."""
+    return not_found(request)
+
+
 def place(field: str | None, request: HttpRequest) -> dict[str, str] | None:
     """Where a fault is: a header, a query parameter, or a JSON pointer into the body."""
     if field is None:
@@ -108,7 +115,8 @@ def place(field: str | None, request: HttpRequest) -> dict[str, str] | None:
         return {"header": field}
     if request.method in ("GET", "HEAD") or field in request.GET:
         return {"parameter": field}
-    return {"pointer": "#/" + field.lstrip("#/").replace(".", "/")}
+    path = field.lstrip("#/").replace(".", "/")
+    return {"pointer": f"#/{path}" if path else "#"}
 
 
 def _of_domain(error: DomainError, request: HttpRequest) -> HttpResponse:

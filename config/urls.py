@@ -3,6 +3,18 @@
 /healthz, /readyz and /metrics are answered before urls are looked at: config/middleware.py.
 """
 
+from django.urls import include, path, re_path
 from django.urls.resolvers import URLPattern, URLResolver
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from config import problems
+
+handler400 = problems.handler400
+handler403 = problems.handler403
+handler404 = problems.handler404
+handler500 = problems.handler500
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include("config.api_urls")),
+    # What is left under /api/ is unknown, also in debug mode, whatever the method.
+    re_path(r"^api/", problems.unknown_address),
+]

@@ -5,10 +5,11 @@ import importlib
 from accounting import verification as accounting_verification
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
+from config.api import operation
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
 from quota.projectors import PROJECTORS as QUOTA
-from tenancy import policy, queries
+from tenancy import callers, policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
 
 COMMAND_MODULES = (
@@ -36,3 +37,6 @@ def connect() -> None:
     for module in COMMAND_MODULES:
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)
+    operation.connect(
+        authenticate=callers.authenticate, caller=callers.caller, authorize=policy.authorize
+    )

@@ -16,6 +16,9 @@ COMPRESSED_BYTES_MAX = 64 * MIB
 BYTES_MAX = 256 * MIB
 _GZIP = 16 + zlib.MAX_WBITS
 _BLOCK = MIB
+_SLICE = 64 * 1024
+MEMBERS_MAX = 1_000
+"""Files concatenated from gzip files have some; more than this is an attack."""
 
 
 class TooLarge(Invalid):
@@ -38,6 +41,8 @@ def read(request: HttpRequest, content_types: tuple[str, ...]) -> tuple[str, byt
         TooLarge: beyond COMPRESSED_BYTES_MAX when gzipped, or BYTES_MAX.
         Invalid: empty, cut off, or broken gzip.
     """
+    if not request.content_type and request.META.get("CONTENT_LENGTH") in (None, "", "0"):
+        raise _empty()
     content_type = _content_type(request, content_types)
     encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding in ("", "identity"):
@@ -49,8 +54,12 @@ def read(request: HttpRequest, content_types: tuple[str, ...]) -> tuple[str, byt
             encoding, "Bodies are plain or gzip: send `Content-Encoding: gzip` or none."
         )
     if not body or body.isspace():
-        raise Invalid("body_empty", "The request has no body.")
+        raise _empty()
     return content_type, body
+
+
+def _empty() -> Invalid:
+    return Invalid("body_empty", "The request has no body.")
 
 
 def _content_type(request: HttpRequest, allowed: tuple[str, ...]) -> str:
@@ -89,23 +98,31 @@ def _raw(request: HttpRequest, limit: int) -> bytes:
 def _inflated(compressed: bytes) -> bytes:
     """All members of a gzip file, block by block: a bomb ends at the cap, not in memory."""
     pieces: list[bytes] = []
-    size = 0
-    pending = compressed
-    while pending:
-        inflate = zlib.decompressobj(_GZIP)
-        while not inflate.eof:
+    size = members = 0
+    inflate = None
+    # Small slices of input: what is left of one is copied after each block of output.
+    for start in range(0, len(compressed), _SLICE):
+        pending = compressed[start : start + _SLICE]
+        while pending:
+            if inflate is None:
+                members += 1
+                if members > MEMBERS_MAX:
+                    raise Invalid("gzip_broken", f"More than {MEMBERS_MAX} gzip members.")
+                inflate = zlib.decompressobj(_GZIP)
             try:
                 piece = inflate.decompress(pending, _BLOCK)
             except zlib.error:
                 raise Invalid("gzip_broken", "The body is not valid gzip.") from None
-            pending = inflate.unconsumed_tail
             size += len(piece)
             if size > BYTES_MAX:
                 raise _too_large(BYTES_MAX)
             pieces.append(piece)
-            if not piece and not pending and not inflate.eof:
-                raise Invalid("gzip_truncated", "The gzip body ends too early; nothing was stored.")
-        pending = inflate.unused_data
+            if inflate.eof:
+                pending, inflate = inflate.unused_data, None
+            else:
+                pending = inflate.unconsumed_tail
+    if inflate is not None:
+        raise Invalid("gzip_truncated", "The gzip body ends too early; nothing was stored.")
     return b"".join(pieces)
 
 
