@@ -221,7 +221,7 @@ def rebuilt(organization_id: UUID, changed: frozenset[str]) -> None:
     with server_cursor() as cursor:
         version = cursor.execute(
             "UPDATE accounting_fairsharestate SET tree_version = tree_version + 1, "
-            "usage_version = usage_version + 1 WHERE organization_id = %b "
+            "usage_version = nextval('accounting_usage_version') WHERE organization_id = %b "
             "RETURNING usage_version",
             (organization_id,),
         ).fetchone()

@@ -79,25 +79,32 @@ def rebuild(organization_id: UUID, *, progress: Progress | None = None) -> Rebui
     Raises:
         UnknownEvent: an event that this release does not know; nothing is changed.
     """
-    with scope.maintaining(organization_id), _shadows():
-        done: Heads = {}
-        events = 0
-        for _ in range(ROUNDS_MAX):
-            until = _heads(organization_id)
-            rest = sum(until.values()) - sum(done.values())
-            events += _replay(organization_id, done, until, progress)
-            done = until
-            if rest <= REST_SMALL:
-                break
-        scope.stop_writers(organization_id)
-        events += _replay(organization_id, done, _heads(organization_id), progress)
-        differences = _differences(organization_id)
-        for difference in differences:
-            _swap(_table(difference.table), organization_id)
+    with scope.maintaining(organization_id):
+        with _shadows():
+            events = _replay_all(organization_id, progress)
+            differences = _differences(organization_id)
+            for difference in differences:
+                _swap(_table(difference.table), organization_id)
         if differences:
+            # Only now do the names mean the real tables again.
             changed = frozenset(difference.table for difference in differences)
             projection.rebuilt(organization_id, changed)
     return Rebuilt(events=events, differences=differences)
+
+
+def _replay_all(organization_id: UUID, progress: Progress | None) -> int:
+    """Replay while commands go on, stop them when little is left, and replay that."""
+    done: Heads = {}
+    events = 0
+    for _ in range(ROUNDS_MAX):
+        until = _heads(organization_id)
+        rest = sum(until.values()) - sum(done.values())
+        events += _replay(organization_id, done, until, progress)
+        done = until
+        if rest <= REST_SMALL:
+            break
+    scope.stop_writers(organization_id)
+    return events + _replay(organization_id, done, _heads(organization_id), progress)
 
 
 @contextmanager
