@@ -1,0 +1,36 @@
+"""Search of accounts and people."""
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from frontend import parameters
+from frontend.pages import PageRequest, page, render
+from frontend.standing import associations_of
+from ledger.errors import Denied
+from tenancy import queries
+from tenancy.domain.roles import READ
+
+FOUND_MAX = 25
+
+
+@require_safe
+@page()
+def search(request: PageRequest) -> HttpResponse:
+    """Accounts and people whose name begins with the text, each with where to go from there."""
+    query = parameters.text(request.GET, "q")
+    if READ not in request.page.held:
+        raise Denied("role_missing", "Search needs a role on some account.")
+    accounts, people = (
+        queries.search(request.page.id, query, limit=FOUND_MAX) if query else ([], [])
+    )
+    places = associations_of(request.page.id, [one.id for one in people])
+    return render(
+        request,
+        "search.html",
+        {
+            "query": query,
+            "accounts": accounts,
+            "people": [(one, places.get(one.id, ())) for one in people],
+            "shown_max": FOUND_MAX,
+        },
+    )
