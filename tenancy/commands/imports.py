@@ -289,12 +289,10 @@ def _load(unit: Unit) -> _Tree:
             "SELECT name, id FROM tenancy_person WHERE organization_id = %b",
             (unit.organization_id,),
         ).fetchall()
+        # No joins: right after a large import the planner knows nothing of the tables' sizes.
         places = cursor.execute(
-            "SELECT a.name, p.name, s.shares FROM tenancy_association s "
-            "JOIN tenancy_account a ON a.organization_id = s.organization_id "
-            "  AND a.id = s.account_id "
-            "JOIN tenancy_person p ON p.organization_id = s.organization_id AND p.id = s.person_id "
-            "WHERE s.organization_id = %b AND a.archived_at IS NULL AND a.parent_id IS NOT NULL",
+            "SELECT account_id, person_id, shares FROM tenancy_association "
+            "WHERE organization_id = %b",
             (unit.organization_id,),
         ).fetchall()
     nodes = [
@@ -306,10 +304,7 @@ def _load(unit: Unit) -> _Tree:
     plan = TreePlan(
         accounts=tuple(_entries(nodes)),
         people=tuple(PersonEntry(name=name) for name, _ in people),
-        associations=tuple(
-            AssociationEntry(account=account, person=person, shares=shares)
-            for account, person, shares in places
-        ),
+        associations=tuple(_places(nodes, people, places)),
     )
     return _Tree(
         plan=plan,
@@ -326,6 +321,19 @@ def _entries(nodes: list[AccountNode]) -> Iterable[AccountEntry]:
     for node in nodes:
         if node.parent_id is not None and not node.archived:
             yield AccountEntry(name=node.name, parent=names[node.parent_id], shares=node.shares)
+
+
+def _places(
+    nodes: list[AccountNode], people: list[tuple[str, UUID]], rows: list[tuple]
+) -> Iterable[AssociationEntry]:
+    """People's places in open accounts; a file cannot name a place at the root."""
+    accounts = {node.id: node.name for node in nodes if node.parent_id and not node.archived}
+    names = {person_id: name for name, person_id in people}
+    for account_id, person_id, shares in rows:
+        if account_id in accounts:
+            yield AssociationEntry(
+                account=accounts[account_id], person=names[person_id], shares=shares
+            )
 
 
 def _described(change: diff.Change) -> TreeChange:
