@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -21,13 +22,14 @@ NAME_LENGTH_MAX = 128
 LABELS_MAX = 32
 LABEL_LENGTH_MAX = 255
 DURATION_DAYS_MAX = 3_660
+DURATION_MAX = timedelta(days=DURATION_DAYS_MAX)
 AHEAD_DAYS_MAX = 366
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 TIERS = {"guaranteed": 0, "borrowed": 1, "spot": 2}
 TIER_NAMES = tuple(TIERS)
 
 COLUMNS = (
-    "line, source, key, account, person, pool, tier, units, started_at, ended_at, compute_util, "
+    "line, source, account, person, pool, tier, key, units, started_at, ended_at, compute_util, "
     "productive_util, memory_gb, supersedes, labels, content, supersedes_optional"
 )
 CREATE = """
@@ -39,8 +41,9 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_usage (
 ) ON COMMIT DELETE ROWS
 """
 
-_SPECIAL = re.compile(r"[\x00-\x1f\\\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NULL = r"\N"
+_PLAIN_END = "\t\\N" * 4
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
@@ -66,9 +69,13 @@ class Batch:
     supersedes: dict[tuple[str, str], int] = field(default_factory=dict)
     first_started_at: datetime | None = None
     last_started_at: datetime | None = None
+    _latest: datetime = field(init=False)
     _staged: dict[int, str] = field(default_factory=dict)
     _seen: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    _digest: Any = field(default_factory=hashlib.sha256)
+    _who: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._latest = self.now + timedelta(days=AHEAD_DAYS_MAX)
 
     def reject(self, line: int, key: str | None, code: str, where: str | None, detail: str) -> None:
         """List a record as rejected."""
@@ -94,40 +101,60 @@ class Batch:
         supersedes_optional: bool,
         labels: Mapping[str, str] | None,
     ) -> None:
-        """Check a record and stage it, or list why not. `line` counts from 1 in the input."""
-        problem = self._fault(
-            source, key, start, end, compute_util, productive_util, memory_gb, supersedes, labels
+        """Check a record and stage it, or list why not. `line` counts from 1 in the input.
+
+        Most records are plain, so one condition lets them pass; what is wrong with the others is
+        found out afterwards. A batch of 100,000 spends its time here.
+        """
+        plain = (
+            key.isprintable()
+            and "\\" not in key
+            and 1 <= len(key) <= KEY_LENGTH_MAX
+            and source in self.sources
+            and EARLIEST <= start <= self._latest
+            and (end is None or (end >= start and end - start <= DURATION_MAX))
+            and (compute_util is None or 0 <= compute_util <= 1)
+            and productive_util is None
+            and memory_gb is None
+            and supersedes is None
+            and not labels
         )
-        if problem is not None:
-            self.reject(line, key[:KEY_LENGTH_MAX], *problem)
-            return
+        if not plain:
+            problem = self._fault(
+                source,
+                *(key, start, end, compute_util, productive_util, memory_gb, supersedes, labels),
+            )
+            if problem is not None:
+                self.reject(line, key[:KEY_LENGTH_MAX], *problem)
+                return
+        who = self._who.get((source, account, person, pool, tier))
+        if who is None:
+            who = self._names(line, key, source, account, person, pool, tier)
+            if who is None:
+                return
+        when = _interval(start, end)
+        use = r"\N" if compute_util is None else compute_util
+        if plain:
+            values = f"{who}\t{key}\t{units}\t{when}\t{use}{_PLAIN_END}"
+        else:
+            values = (
+                f"{who}\t{_text(key)}\t{units}\t{when}\t{use}\t{_number(productive_util)}\t"
+                f"{_number(memory_gb)}\t{_NULL if supersedes is None else _text(supersedes)}\t"
+                f"{_labels_text(labels) if labels else _NULL}"
+            )
+        self._stage(line, source, key, values, start, supersedes, supersedes_optional)
+
+    def _names(self, line, key, source, account, person, pool, tier) -> str | None:
+        """The columns of who and where, made once for all records alike; None when rejected."""
         for where, value in (("account", account), ("person", person), ("pool", pool)):
             if _CONTROL.search(value):
-                self.reject(
-                    line, key, "control_character", where, f"{where} holds control characters."
-                )
-                return
-        ended = r"\N" if end is None else end.astimezone(UTC).isoformat()
-        labels_json = _encoder.encode(labels).decode() if labels else r"\N"
-        values = "\t".join(
-            (
-                _text(source),
-                _text(key),
-                _text(account),
-                _text(person),
-                _text(pool),
-                str(TIERS[tier]),
-                str(units),
-                start.astimezone(UTC).isoformat(),
-                ended,
-                _number(compute_util),
-                _number(productive_util),
-                _number(memory_gb),
-                r"\N" if supersedes is None else _text(supersedes),
-                labels_json.replace("\\", "\\\\") if labels else labels_json,
-            )
-        )
-        self._stage(line, source, key, values, start, supersedes, supersedes_optional)
+                detail = f"{where} holds control characters."
+                self.reject(line, key, "control_character", where, detail)
+                return None
+        names = (_text(name) for name in (source, account, person, pool))
+        who = "\t".join((*names, str(TIERS[tier])))
+        self._who[source, account, person, pool, tier] = who
+        return who
 
     def _fault(
         self, source, key, start, end, compute_util, productive_util, memory_gb, supersedes, labels
@@ -139,13 +166,13 @@ class Batch:
             return "key_length", "key", f"A key has 1 to {KEY_LENGTH_MAX} characters."
         if end is not None and end < start:
             return "end_before_start", "end", "The record ends before it starts."
-        if start < EARLIEST or start > self.now + timedelta(days=AHEAD_DAYS_MAX):
+        if not EARLIEST <= start <= self._latest:
             return (
                 "start_out_of_range",
                 "start",
                 f"A record starts between 2000 and {AHEAD_DAYS_MAX} days from now.",
             )
-        if end is not None and end - start > timedelta(days=DURATION_DAYS_MAX):
+        if end is not None and end - start > DURATION_MAX:
             return "too_long", "end", f"A record lasts at most {DURATION_DAYS_MAX} days."
         for where, value in (("compute_util", compute_util), ("productive_util", productive_util)):
             if value is not None and not 0 <= value <= 1:
@@ -160,32 +187,43 @@ class Batch:
         return _labels_fault(labels) if labels else None
 
     def _stage(self, line, source, key, values, start, supersedes, optional) -> None:
-        content = hashlib.md5(values.encode(), usedforsecurity=False).hexdigest()
-        known = self._seen.get((source, key))
-        if known is not None:
+        content = blake2b(values.encode(), digest_size=16).hexdigest()
+        known = self._seen.setdefault((source, key), (line, content))
+        if known[0] != line:
             self._repeated(line, key, same=known[1] == content, first_line=known[0])
             return
-        if (source, key) in self.supersedes:
-            self._superseded(line, key, by_line=self.supersedes[source, key])
-            return
-        if supersedes is not None:
-            if (source, supersedes) in self.supersedes:
-                self._superseded_twice(line, key, self.supersedes[source, supersedes])
+        if self.supersedes or supersedes is not None:
+            taken = self._supersede(line, source, key, supersedes)
+            if taken is None:
+                del self._seen[source, key]
                 return
-            self.supersedes[source, supersedes] = line
-            older = self._seen.get((source, supersedes))
-            if older is not None:
-                optional = True
-                self._staged.pop(older[0], None)
-                self._superseded(older[0], supersedes, by_line=line)
-        self._seen[source, key] = (line, content)
-        self._digest.update(content.encode())
+            optional = optional or taken
         self.sources.add(source)
         self._staged[line] = f"{line}\t{values}\t{content}\t{'t' if optional else 'f'}\n"
-        if self.first_started_at is None or start < self.first_started_at:
+        if self.first_started_at is None:
+            self.first_started_at = self.last_started_at = start
+        elif start < self.first_started_at:
             self.first_started_at = start
-        if self.last_started_at is None or start > self.last_started_at:
+        elif start > self.last_started_at:
             self.last_started_at = start
+
+    def _supersede(self, line: int, source: str, key: str, supersedes: str | None) -> bool | None:
+        """Whether the record takes the place of one of this batch; None when it stays out."""
+        if (source, key) in self.supersedes:
+            self._superseded(line, key, by_line=self.supersedes[source, key])
+            return None
+        if supersedes is None:
+            return False
+        if (source, supersedes) in self.supersedes:
+            self._superseded_twice(line, key, self.supersedes[source, supersedes])
+            return None
+        self.supersedes[source, supersedes] = line
+        older = self._seen.get((source, supersedes))
+        if older is None:
+            return False
+        self._staged.pop(older[0], None)
+        self._superseded(older[0], supersedes, by_line=line)
+        return True
 
     def _superseded(self, line: int, key: str, *, by_line: int) -> None:
         detail = f"Line {by_line} of this batch supersedes it."
@@ -230,7 +268,8 @@ class Batch:
     def content_digest(self) -> bytes:
         """What an idempotency key is bound to: the content of all records, good and bad."""
         rejected = _encoder.encode([(v.line, v.code) for v in self.verdicts])
-        return hashlib.sha256(self._digest.digest() + rejected).digest()
+        contents = "".join([content for _, content in self._seen.values()]).encode()
+        return hashlib.sha256(hashlib.sha256(contents).digest() + rejected).digest()
 
 
 def _labels_fault(labels: Mapping[str, str]) -> tuple[str, str, str] | None:
@@ -246,7 +285,7 @@ def _labels_fault(labels: Mapping[str, str]) -> tuple[str, str, str] | None:
 
 def _text(value: str) -> str:
     """A text field of `COPY`: the few characters that mean something there are escaped."""
-    if _SPECIAL.search(value):
+    if "\\" in value or not value.isprintable():
         return (
             value.replace("\\", "\\\\")
             .replace("\t", "\\t")
@@ -256,5 +295,20 @@ def _text(value: str) -> str:
     return value
 
 
+def _interval(start: datetime, end: datetime | None) -> str:
+    """Two columns of `COPY` in UTC. The encoder writes instants thrice as fast as `isoformat`."""
+    if start.tzinfo is not UTC:
+        start = start.astimezone(UTC)
+    if end is None:
+        return f"{_encoder.encode(start).decode()[1:-1]}\t{_NULL}"
+    if end.tzinfo is not UTC:
+        end = end.astimezone(UTC)
+    return _encoder.encode((start, end)).decode()[2:-2].replace('","', "\t")
+
+
 def _number(value: Any) -> str:
-    return r"\N" if value is None else str(value)
+    return _NULL if value is None else str(value)
+
+
+def _labels_text(labels: Mapping[str, str]) -> str:
+    return _encoder.encode(labels).decode().replace("\\", "\\\\")
