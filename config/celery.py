@@ -18,7 +18,13 @@ QUEUES: Final = ("default", "deadlines", "exports")
 
 # name -> {"task": dotted path, "schedule": seconds or crontab, "options": {"queue": ...}}
 # `expires` keeps a backlog from piling up while no worker runs.
-BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {}
+BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
+    "ledger-lane-heads": {
+        "task": "ledger.tasks.record_lane_heads",
+        "schedule": 3600,
+        "options": {"expires": 3000},
+    },
+}
 
 app = Celery("apportion")
 app.config_from_object("django.conf:settings", namespace="CELERY")

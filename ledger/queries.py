@@ -85,23 +85,51 @@ def history(
         limit: at most PAGE_MAX.
     """
     limit = max(1, min(limit, PAGE_MAX))
-    conditions, params = _conditions(stream, types, actor_id, since, until)
-    if subject_id is not None:
-        sql, values = _of_subject(organization_id, subject_id, before_position)
-    else:
-        sql, values = _of_all(organization_id, before_position)
-    order = "s.event_id" if subject_id is not None else "e.position"
+    sql, values = statement(
+        organization_id,
+        subject_id=subject_id,
+        stream=stream,
+        types=types,
+        actor_id=actor_id,
+        since=since,
+        until=until,
+        before_position=before_position,
+        limit=limit + 1,
+    )
     with server_cursor() as cursor:
-        found = cursor.execute(
-            f"SELECT {_COLUMNS} {sql} {conditions} ORDER BY {order} DESC LIMIT %b",
-            (*values, *params, limit + 1),
-        ).fetchall()
+        found = cursor.execute(sql, values).fetchall()
     rows = [_row(row) for row in found[:limit]]
-    last = rows[-1].position if len(found) > limit else None
     return EventPage(
         rows=tuple(sorted(rows, key=lambda row: -row.position)),
-        next_before=last,
+        next_before=rows[-1].position if len(found) > limit else None,
     )
+
+
+def statement(
+    organization_id: UUID,
+    *,
+    limit: int,
+    subject_id: UUID | None = None,
+    stream: str | None = None,
+    types: Sequence[str] = (),
+    actor_id: UUID | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    before_position: int | None = None,
+) -> tuple[str, tuple]:
+    """The SQL of `history` and its parameters; a test looks at its plan."""
+    if subject_id is not None:
+        source, values = _of_subject(organization_id, subject_id, before_position)
+        order = "s.event_id"
+    elif stream is not None:
+        source, values = _of_stream(organization_id, stream, before_position)
+        order, stream = "e.version", None
+    else:
+        source, values = _of_all(organization_id, before_position)
+        order = "e.position"
+    conditions, params = _conditions(stream, types, actor_id, since, until)
+    sql = f"SELECT {_COLUMNS} {source} {conditions} ORDER BY {order} DESC LIMIT %b"
+    return sql, (*values, *params, limit)
 
 
 def event(organization_id: UUID, event_id: UUID) -> EventRow:
@@ -140,6 +168,20 @@ def _of_subject(
         "WHERE b.organization_id = %b AND b.position = %b)"
     )
     return sql + before, (organization_id, subject_id, organization_id, before_position)
+
+
+def _of_stream(
+    organization_id: UUID, stream: str, before_position: int | None
+) -> tuple[str, tuple]:
+    """A stream lies in one lane, so its versions follow positions and are in an index."""
+    sql = "FROM ledger_event e WHERE e.organization_id = %b AND e.stream = %b"
+    if before_position is None:
+        return sql, (organization_id, stream)
+    before = (
+        " AND e.version < (SELECT b.version FROM ledger_event b "
+        "WHERE b.organization_id = %b AND b.position = %b)"
+    )
+    return sql + before, (organization_id, stream, organization_id, before_position)
 
 
 def _of_all(organization_id: UUID, before_position: int | None) -> tuple[str, tuple]:
