@@ -1,11 +1,14 @@
 """What the pages ask of the warm fair-share tree beyond its rows: whose places, how far open."""
 
+import math
 from collections.abc import Iterable
 from uuid import UUID
 
 from accounting import fairshare_state
-from accounting.domain.fairshare import NO_PARENT
+from accounting.domain.fairshare import NO_PARENT, Fairshare
 from accounting.fairshare_state import State
+from accounting.queries import fairshare
+from accounting.queries.fairshare import NodeRow
 
 
 def associations_of(organization_id: UUID, people: Iterable[UUID]) -> dict[UUID, list[str]]:
@@ -28,3 +31,31 @@ def path_to(state: State, account: int) -> list[int]:
     while (above := state.names.account_parents[path[-1]]) != NO_PARENT:
         path.append(above)
     return path[::-1]
+
+
+def own_rows(
+    state: State, result: Fairshare, person_id: UUID, accounts: Iterable[str]
+) -> dict[str, NodeRow]:
+    """The person's own line under each account they work under, by the account's name."""
+    found = {}
+    for name in accounts:
+        account = state.names.account_by_name.get(name)
+        if account is None or (state.names.account_ids[account], person_id) not in (
+            state.names.person_by_id
+        ):
+            continue
+        for row in fairshare.account_rows(state, result, account):
+            if row.person_id == person_id:
+                found[name] = row
+    return found
+
+
+def scale_of(rows: Iterable[NodeRow]) -> float:
+    """The right end of the bars of siblings: the largest share or use among them, at most 1."""
+    sizes = [
+        value
+        for row in rows
+        for value in (row.norm_shares, row.effective_usage)
+        if not math.isnan(value)
+    ]
+    return min(max(sizes, default=1.0), 1.0) or 1.0

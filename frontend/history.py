@@ -1,0 +1,83 @@
+"""Events in words: one sentence each, with the names that their ids have today."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from ledger.queries import EventRow
+from quota.queries import pools_with_weights
+from tenancy import queries
+
+SENTENCES = {
+    "organization.created": "Organization {name} created",
+    "account.opened": "Account {name} opened under {parent_id}, shares {shares}",
+    "account.moved": "{account_id} moved from {from_parent_id} to {to_parent_id}",
+    "account.renamed": "Account renamed to {name}",
+    "account.shares_set": "Shares of {account_id} set to {shares}",
+    "account.archived": "{account_id} archived",
+    "person.added": "{name} became known",
+    "person.changed": "Details of {person_id} changed",
+    "person.login_linked": "A login may act as {person_id}",
+    "association.set": "{person_id} works under {account_id}, shares {shares}",
+    "association.ended": "{person_id} no longer works under {account_id}",
+    "membership.granted": "{person_id} became {role} on {account_id}",
+    "membership.revoked": "{person_id} is no longer {role} on {account_id}",
+    "token.issued": "API token {name} issued",
+    "token.rotated": "API token {token_id} rotated",
+    "token.revoked": "API token {token_id} revoked",
+    "flavor.defined": "Flavor {name} defined, weight {weight}",
+    "flavor.weight_set": "Weight of flavor {flavor_id} set to {weight}",
+    "pool.opened": "Pool {name} opened in {cluster}, {capacity} units",
+    "usage.source_registered": "Usage source {name} seen for the first time",
+    "usage.batch_recorded": "{rows} usage rows recorded, {duplicates} duplicates, "
+    "{conflicts} conflicts, {rejected} rejected",
+    "usage.settled": "Records that ended by {until} settled",
+    "fairshare.policy_set": "Fair-share policy set: {algorithm}, half-life {half_life}",
+    "fairshare.reset": "Use before {at} no longer counts for priority",
+    "ledger.lane_heads_recorded": "Heads of all hash chains recorded",
+}
+
+
+class _Words(dict):
+    """Payload values as words; a field this release does not know reads as a question mark."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def sentence(event: EventRow, names: Mapping[UUID, str]) -> str:
+    """What happened. An event without a sentence of its own is told by its type."""
+    template = SENTENCES.get(event.type)
+    if template is None:
+        return event.type.replace(".", " ").replace("_", " ")
+    return template.format_map(_words(event.payload, names))
+
+
+def names_for(organization_id: UUID, events: Iterable[EventRow]) -> dict[UUID, str]:
+    """Names of everything that a page of events is about, in three questions."""
+    subjects = {subject for event in events for subject in event.subjects}
+    if not subjects:
+        return {}
+    found = queries.names_of(organization_id, accounts=subjects, people=subjects)
+    if subjects - found.keys():
+        found |= {pool.id: pool.name for pool in pools_with_weights(organization_id)}
+        found |= {token.id: token.name for token in queries.tokens(organization_id)}
+    return found
+
+
+def _words(payload: Mapping[str, Any], names: Mapping[UUID, str]) -> _Words:
+    words = _Words()
+    for field, value in payload.items():
+        if field.endswith("_id") and isinstance(value, str):
+            words[field] = names.get(UUID(value), f"{value[:8]}…")
+        elif field == "shares":
+            words[field] = "parent" if value is None else value
+        elif field == "half_life_seconds":
+            words["half_life"] = f"{value / 86_400:g} days"
+        elif value is None:
+            words[field] = "none"
+        elif isinstance(value, int):
+            words[field] = f"{value:,}"
+        else:
+            words[field] = value
+    return words
