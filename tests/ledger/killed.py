@@ -27,7 +27,7 @@ def records(number: int) -> list[dict]:
     from tests.world import record
 
     first = number * RECORDS // 2
-    start = NOW - timedelta(days=2)
+    start = NOW - timedelta(days=4)
     return [
         record(f"r{n}", units=1 + n % 7, start=start + timedelta(minutes=n), hours=1)
         for n in range(first, first + RECORDS)
