@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import UUID
 
 from accounting.domain import priority
 from accounting.domain.fairshare import Fairshare
@@ -49,46 +50,83 @@ class Answer:
     errors: list[JobError]
 
 
-def prioritize(state: State, jobs: Sequence[WaitingJob], *, at: int) -> Answer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a caller may ask about; None: everything."""
+
+    accounts: frozenset[str] | None = None
+    pool_ids: frozenset[UUID] | None = None
+
+
+def prioritize(
+    state: State,
+    jobs: Sequence[WaitingJob],
+    *,
+    at: int,
+    standing: Fairshare | None = None,
+    bounds: Bounds | None = None,
+) -> Answer:
     """Priority, rank and factors of every job whose names are known; an error for the others.
 
     Args:
         at: the whole second the answer is told for.
+        standing: everybody's standing at that second, if not the warm one.
+        bounds: jobs outside are errors.
     """
-    standing = state.evaluate(at)
-    factors = standing.people.fairshare
+    if standing is None:
+        standing = state.evaluate(at)
     by_name, pools = state.names.person_by_name, state.pools
-    owners, boosts = state.names.person_accounts, state.boosts
-    places: list[int] = []
-    people: list[int] = []
-    capacity: list[int] = []
+    keys = [job.key for job in jobs]
+    people = [by_name.get((job.account, job.person)) for job in jobs]
+    found = [pools.get(job.pool) for job in jobs]
     errors: list[JobError] = []
-    seen: set[str] = set()
-    for index, job in enumerate(jobs):
-        person = by_name.get((job.account, job.person))
-        pool = pools.get(job.pool)
-        if person is None or pool is None or job.key in seen:
-            errors.append(_error(state, index, job, duplicate=job.key in seen))
-            continue
-        seen.add(job.key)
-        places.append(index)
-        people.append(person)
-        capacity.append(pool.capacity)
-    chosen = [jobs[index] for index in places]
+    places: Sequence[int] = range(len(jobs))
+    bound = bounds is not None and (bounds.accounts is not None or bounds.pool_ids is not None)
+    if bound or None in people or None in found or len(set(keys)) < len(keys):
+        places, errors = _sort_out(state, jobs, people, found, bounds or Bounds())
+        keys = [keys[index] for index in places]
+        people = [people[index] for index in places]
+        found = [found[index] for index in places]
+        jobs = [jobs[index] for index in places]
+    owners, boosts = state.names.person_accounts, state.boosts
     result = priority.evaluate(
         Jobs.of(
-            [job.key for job in chosen],
-            fair_share=factors[people] if people else [],
-            submitted=[job.submitted for job in chosen],
-            class_index=[CLASS_INDEX[job.job_class] for job in chosen],
-            units=[job.units for job in chosen],
-            capacity=capacity,
+            keys,
+            fair_share=standing.people.fairshare[people] if people else [],
+            submitted=[job.submitted for job in jobs],
+            class_index=[CLASS_INDEX[job.job_class] for job in jobs],
+            units=[job.units for job in jobs],
+            capacity=[pool.capacity for pool in found],
             boost=[boosts[owners[person]] for person in people],
         ),
         now=at,
         policy=state.policy,
     )
-    return Answer(places, people, result, standing, errors)
+    return Answer(list(places), people, result, standing, errors)
+
+
+def _sort_out(
+    state: State, jobs: Sequence[WaitingJob], people: list, pools: list, bounds: Bounds
+) -> tuple[list[int], list[JobError]]:
+    """The places of jobs that can be answered, and why not of the others."""
+    places: list[int] = []
+    errors: list[JobError] = []
+    seen: set[str] = set()
+    for index, job in enumerate(jobs):
+        duplicate = job.key in seen
+        seen.add(job.key)
+        if bounds.accounts is not None and job.account not in bounds.accounts:
+            # Said of accounts that do not exist too: nobody learns which do.
+            detail = f"You may not ask about {job.account}."
+            errors.append(JobError(index, job.key, "account", "account_denied", detail))
+        elif people[index] is None or pools[index] is None or duplicate:
+            errors.append(_error(state, index, job, duplicate=duplicate))
+        elif bounds.pool_ids is not None and pools[index].id not in bounds.pool_ids:
+            detail = f"This token may not ask about pool {job.pool}."
+            errors.append(JobError(index, job.key, "pool", "pool_denied", detail))
+        else:
+            places.append(index)
+    return places, errors
 
 
 def _error(state: State, index: int, job: WaitingJob, *, duplicate: bool) -> JobError:

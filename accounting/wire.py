@@ -73,6 +73,11 @@ class Job(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
     job_class: Literal["P0", "P1", "P2", "P3"] = msgspec.field(name="class")
     submitted_at: Instant
 
+    @property
+    def submitted(self) -> float:
+        """Seconds since 1970."""
+        return self.submitted_at.timestamp()
+
 
 class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Up to 100,000 waiting jobs, and the instant to answer for; absent: now."""

@@ -3,7 +3,10 @@
 from django.http import HttpResponse
 from django.urls import path
 
+from config.urls import handler400, handler403, handler404, handler500
 from config.urls import urlpatterns as product
+
+__all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
 
 def constant(request):

@@ -95,3 +95,31 @@ def accounts_with(actor: Actor, permission: str, organization_id: UUID) -> tuple
             (organization_id, actor.id, list(granting(permission))),
         ).fetchall()
     return tuple(row[0] for row in rows)
+
+
+def accounts_permitting(
+    actor: Actor, permission: str, organization_id: UUID
+) -> frozenset[str] | None:
+    """Names of the accounts on which the actor holds a permission; None: on all of them.
+
+    Runs inside the organization's scope, except for machines, whose scopes say it all.
+
+    Raises:
+        Denied: on none.
+    """
+    if actor.kind != ActorKind.PERSON:
+        authorize(actor, permission, None, organization_id)
+        return None
+    if may(actor, permission, None, organization_id):
+        return None
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT a.name FROM tenancy_account a WHERE a.organization_id = %b "
+            "AND a.ancestors && (SELECT coalesce(array_agg(m.account_id), '{}') "
+            "FROM tenancy_membership m WHERE m.organization_id = %b AND m.person_id = %b "
+            "AND m.role = ANY(%b))",
+            (organization_id, organization_id, actor.id, list(granting(permission))),
+        ).fetchall()
+    if not rows:
+        authorize(actor, permission, None, organization_id)
+    return frozenset(row[0] for row in rows)
