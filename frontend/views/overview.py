@@ -120,12 +120,12 @@ def _use(request: PageRequest, mine: list[AccountRow], readable: tuple) -> dict:
 
 
 def _siblings(here: Page, mine: list[AccountRow], state: State, result) -> dict:
-    """Everybody right below the first of my accounts, the best placed first."""
+    """Everybody right below the first of my accounts, the highest rank (who goes first) first."""
     account = state.names.account_by_name.get(mine[0].name) if mine else None
     if account is None:
         return {}
     rows = fairshare.account_rows(state, result, account)
-    ranked = sorted((row for row in rows if row.rank), key=lambda row: row.rank)
+    ranked = sorted((row for row in rows if row.rank), key=lambda row: -row.rank)
     return {
         "standing_account": mine[0],
         "standing_rows": ranked[:SIBLINGS_SHOWN_MAX],
