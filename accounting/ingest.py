@@ -43,10 +43,13 @@ judged AS MATERIALIZED (
         END AS code
     FROM staged_usage s
     JOIN src ON src.name = s.source
-    LEFT JOIN accounting_usagekey k
-        ON k.organization_id = %b AND k.source_id = src.id AND k.key = s.key
-    LEFT JOIN accounting_usagekey t
-        ON t.organization_id = %b AND t.source_id = src.id AND t.key = s.supersedes
+    -- Sub-selects with a limit stay index probes, however few keys the planner thinks there are:
+    -- a join could read every key ever seen.
+    LEFT JOIN LATERAL (SELECT key, content FROM accounting_usagekey
+        WHERE organization_id = %b AND source_id = src.id AND key = s.key LIMIT 1) k ON true
+    LEFT JOIN LATERAL (SELECT key, superseded_by FROM accounting_usagekey
+        WHERE s.supersedes IS NOT NULL
+            AND organization_id = %b AND source_id = src.id AND key = s.supersedes LIMIT 1) t ON true
     LEFT JOIN tenancy_account a ON a.organization_id = %b AND a.name = s.account
     LEFT JOIN tenancy_person p ON p.organization_id = %b AND p.name = s.person
     LEFT JOIN quota_pool q ON q.organization_id = %b AND q.name = s.pool
