@@ -77,14 +77,14 @@ def _told(found: PersonExplanation, name: str, step: Step, above: tuple[str, Ste
     parent_name, parent = above
     if step.shares is None:
         who = "The account" if step.account is not None else name
-        text = f"{who} has the share `parent` and takes no part in the sharing under {parent_name}."
+        text = f"{who} has the share `parent` and takes no part in the sharing in {parent_name}."
         if step.account is None:
             text += " It comes first in the account."
         return Told(name, step.account is None, step, "", (text,), "")
     promised = percent(step.shares / step.level_shares) if step.level_shares else NONE
     used = percent(step.usage / parent.usage) if parent.usage else "nothing was used here"
     sentences = (
-        f"Promised: {step.shares:,} of {step.level_shares:,} shares under {parent_name}, {promised}.",
+        f"Promised: {step.shares:,} of {step.level_shares:,} shares in {parent_name}, {promised}.",
         f"Used: {unit_hours(step.usage)} of {unit_hours(parent.usage)} weighted unit-h, {used}.",
     )
     return Told(

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from ledger.errors import Invalid, NotFound
 
 TEXT_LENGTH_MAX = 200
+LIST_LENGTH_MAX = 50
 DAYS_CHOICES = (7, 30, 90)
 
 
@@ -20,12 +21,38 @@ def text(query: QueryDict, name: str, default: str = "") -> str:
     return value
 
 
+def free(query: QueryDict, name: str) -> list[str]:
+    """All values under a name, each a short text without control characters."""
+    values = [value.strip() for value in query.getlist(name) if value.strip()]
+    if len(values) > LIST_LENGTH_MAX or not all(
+        len(value) <= TEXT_LENGTH_MAX and value.isprintable() for value in values
+    ):
+        raise _bad(name, "is not a list of names")
+    return values
+
+
+def integer(query: QueryDict, name: str, *, default: int) -> int:
+    """A whole number of 32 bits, negative ones included."""
+    value = text(query, name)
+    if not value:
+        return default
+    digits = value.removeprefix("-")
+    if not (
+        digits.isascii()
+        and digits.isdigit()
+        and len(digits) < 12
+        and -(2**31) <= int(value) < 2**31
+    ):
+        raise _bad(name, "is not a whole number")
+    return int(value)
+
+
 def whole(query: QueryDict, name: str) -> int | None:
     """A whole number from 0 to 2^63-1."""
     value = text(query, name)
     if not value:
         return None
-    if not (value.isascii() and value.isdigit() and int(value) < 2**63):
+    if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) < 2**63):
         raise _bad(name, "is not a whole number")
     return int(value)
 
@@ -81,10 +108,8 @@ def moment(query: QueryDict, name: str, zone: ZoneInfo) -> datetime | None:
     return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
 
 
-def start_of(given: date | None, zone: ZoneInfo) -> datetime | None:
+def start_of(given: date, zone: ZoneInfo) -> datetime:
     """The instant at which a day begins in the organization's zone."""
-    if given is None:
-        return None
     return datetime(given.year, given.month, given.day, tzinfo=zone).astimezone(UTC)
 
 

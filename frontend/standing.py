@@ -59,3 +59,31 @@ def scale_of(rows: Iterable[NodeRow]) -> float:
         if not math.isnan(value)
     ]
     return min(max(sizes, default=1.0), 1.0) or 1.0
+
+
+def accounts_below(
+    state: State, tops: Iterable[UUID], *, limit: int
+) -> list[tuple[int, str]] | None:
+    """(depth, name) of open accounts at or below some, depth first; None above `limit`."""
+    names = state.names
+    wanted = {names.account_by_id[one] for one in tops if one in names.account_by_id}
+    inside: set[int] = set()
+    below: dict[int, list[int]] = {}
+    # Parents come before their children, so one pass finds whole subtrees.
+    for index, above in enumerate(names.account_parents):
+        if index in wanted or above in inside:
+            inside.add(index)
+            if len(inside) > limit:
+                return None
+            if above in inside:
+                below.setdefault(above, []).append(index)
+    starts = [index for index in inside if names.account_parents[index] not in inside]
+    by_name = names.account_names.__getitem__
+    found = []
+    stack = [(0, index) for index in sorted(starts, key=by_name, reverse=True)]
+    while stack:
+        depth, index = stack.pop()
+        found.append((depth, by_name(index)))
+        inner = sorted(below.get(index, ()), key=by_name, reverse=True)
+        stack += [(depth + 1, one) for one in inner]
+    return found

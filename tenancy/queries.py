@@ -203,6 +203,23 @@ def person(organization_id: UUID, person_id: UUID) -> PersonRow:
     return PersonRow(*row)
 
 
+def person_by_name(organization_id: UUID, name: str) -> PersonRow:
+    """One person by the short name that schedulers use.
+
+    Raises:
+        NotFound: no such person.
+    """
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT id, name, display_name, email FROM tenancy_person "
+            "WHERE organization_id = %b AND name = %b",
+            (organization_id, name),
+        ).fetchone()
+    if row is None:
+        raise NotFound("person_unknown", "There is no such person.", field="person")
+    return PersonRow(*row)
+
+
 def people_of(
     organization_id: UUID, account_id: UUID, *, after_name: str = "", limit: int = LIST_MAX
 ) -> list[PersonRow]:

@@ -1,0 +1,182 @@
+"""Use by day, account, person, pool and tier; what runs now; and the batches records came in."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounting import fairshare_state
+from accounting.queries import batches
+from accounting.queries import usage as queries
+from accounting.queries.usage import UsageFilter, UsageRow
+from accounting.staging import TIER_NAMES
+from frontend import charts, parameters
+from frontend.pages import Page, PageRequest, page, render
+from frontend.standing import accounts_below
+from ledger.errors import Denied
+from quota.queries import PoolRow, pools_with_weights
+from tenancy import policy
+from tenancy import queries as tenancy
+from tenancy.domain.roles import LEDGER_READ, READ, granting
+from tenancy.queries import AccountRow
+
+PAGE_ROWS = 50
+RUNNING_SHOWN = 50
+ACCOUNT_CHOICES_MAX = 300
+BY_DEFAULT = ("account", "pool")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUse:
+    """One pool's three utilisations in the period. `allocated` is of its capacity today."""
+
+    pool: PoolRow
+    row: UsageRow
+    allocated: float | None
+
+
+@require_safe
+@page()
+def usage(request: PageRequest) -> HttpResponse:
+    """The table and its filters, all in the address."""
+    here = request.page
+    readable = _readable(here)
+    account = _account(request, readable)
+    since, until = parameters.period(request.GET, today=here.today)
+    pools = pools_with_weights(here.id)
+    chosen = _filter(request, account, pools, since, until)
+    by = _by(request)
+    sort = parameters.choice(request.GET, "sort", queries.SORTS, "use")
+    after = tuple(parameters.free(request.GET, "after")) or None
+    found = queries.usage_rows(here.id, chosen, by=by, sort=sort, after=after, limit=PAGE_ROWS)
+    state = fairshare_state.current(here.id)
+    return render(
+        request,
+        "usage.html",
+        {
+            "account": account,
+            "account_choices": accounts_below(state, readable, limit=ACCOUNT_CHOICES_MAX),
+            "pools": pools,
+            "tiers": TIER_NAMES,
+            "chosen": chosen,
+            "person": parameters.text(request.GET, "person"),
+            "pool": parameters.text(request.GET, "pool"),
+            "by": by,
+            "dimensions": queries.DIMENSIONS,
+            "sort": sort,
+            "rows": found.rows,
+            "total": queries.usage_total(here.id, chosen),
+            "first_page": after is None,
+            "next": _next(request, found.next_after),
+            "filtered": bool(chosen.person_id or chosen.pool_id or chosen.tier),
+            "running": queries.running_now(
+                here.id, account_id=account.id, now=here.now, limit=RUNNING_SHOWN
+            ),
+            "pool_use": _pool_use(here, chosen, pools),
+            "chart": charts.use_by_day(
+                queries.usage_by_day(here.id, account_id=account.id, since=since, until=until),
+                since=since,
+                until=until,
+            ),
+            "partials": ("rows",),
+        },
+    )
+
+
+@require_safe
+@page()
+def batch(request: PageRequest, batch_id: str) -> HttpResponse:
+    """A batch as the ledger vouches for it, with the records the viewer may see."""
+    here = request.page
+    readable = _readable(here)
+    facts = batches.batch(here.id, parameters.ident(batch_id, what="batch"))
+    after = parameters.integer(request.GET, "after_row", default=batches.ROW_FIRST)
+    rows = batches.batch_rows(
+        here.id, facts.id, under=readable, after_row=after, limit=PAGE_ROWS + 1
+    )
+    return render(
+        request,
+        "usage_batch.html",
+        {
+            "batch": facts,
+            "rows": rows[:PAGE_ROWS],
+            "next_row": rows[PAGE_ROWS - 1].row_no if len(rows) > PAGE_ROWS else None,
+            "sees_all": here.organization.root_account_id in readable,
+            "sees_event": LEDGER_READ in here.held,
+        },
+    )
+
+
+def _readable(here: Page) -> tuple[UUID, ...]:
+    """Where the person's view begins; refuses somebody without any."""
+    readable = policy.accounts_with(here.actor, READ, here.id)
+    if not readable:
+        raise Denied(
+            "role_missing",
+            "Use is shown to people with a role on the account or above it.",
+            facts={"permission": READ, "roles": list(granting(READ))},
+        )
+    return readable
+
+
+def _account(request: PageRequest, readable: tuple[UUID, ...]) -> AccountRow:
+    here = request.page
+    name = parameters.text(request.GET, "account")
+    if not name:
+        return tenancy.account(here.id, readable[0])
+    account = tenancy.account_by_name(here.id, name)
+    here.require(READ, account.id)
+    return account
+
+
+def _filter(
+    request: PageRequest, account: AccountRow, pools: list[PoolRow], since, until
+) -> UsageFilter:
+    here = request.page
+    person = parameters.text(request.GET, "person")
+    pool = parameters.choice(request.GET, "pool", ("", *(one.name for one in pools)), "")
+    tier = parameters.choice(request.GET, "tier", ("", *TIER_NAMES), "")
+    return UsageFilter(
+        account_id=account.id,
+        since=since,
+        until=until,
+        person_id=tenancy.person_by_name(here.id, person).id if person else None,
+        pool_id=next((one.id for one in pools if one.name == pool), None),
+        tier=tier or None,
+    )
+
+
+def _by(request: PageRequest) -> tuple[str, ...]:
+    """What to group by, in the order of the columns."""
+    wanted = set(parameters.free(request.GET, "by")) or set(BY_DEFAULT)
+    known = tuple(name for name in queries.DIMENSIONS if name in wanted)
+    # An unknown word is kept, so that the query refuses it by name.
+    return known if len(known) == len(wanted) else tuple(wanted)
+
+
+def _next(request: PageRequest, after: tuple[str, ...] | None) -> str | None:
+    """The address of the next page: the same filters, and where this page ended."""
+    if after is None:
+        return None
+    pairs = [(name, value) for name, values in request.GET.lists() for value in values]
+    kept = [(name, value) for name, value in pairs if name != "after"]
+    return f"{reverse('usage')}?{urlencode([*kept, *(('after', value) for value in after)])}"
+
+
+def _pool_use(here: Page, chosen: UsageFilter, pools: list[PoolRow]) -> list[PoolUse]:
+    rows = queries.usage_rows(here.id, chosen, by=["pool"], limit=queries.PAGE_MAX).rows
+    by_name = {pool.name: pool for pool in pools}
+    first = parameters.start_of(chosen.since, here.zone)
+    end = min(parameters.start_of(chosen.until + timedelta(days=1), here.zone), here.now)
+    seconds = Decimal(max(int((end - first).total_seconds()), 0))
+    found = []
+    for row in rows:
+        pool = by_name[row.pool or ""]
+        held = row.all_seconds / (pool.capacity * seconds) if pool.capacity and seconds else None
+        found.append(PoolUse(pool, row, None if held is None else float(held)))
+    return found
