@@ -5,7 +5,7 @@ give the OpenAPI document its schemas.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -82,7 +82,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
 class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Up to 100,000 waiting jobs, and the instant to answer for; absent: now."""
 
-    jobs: Annotated[list[Job], Meta(max_length=JOBS_MAX)]
+    jobs: list[Job]
     at: Instant | None = None
 
 
@@ -90,4 +90,24 @@ class LooseQuestion(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The envelope alone, to name every job at fault."""
 
     jobs: list[msgspec.Raw]
-    at: Any = None
+    at: Instant | None = None
+
+
+class Factors(msgspec.Struct, gc=False):
+    """Each from 0 to 1; the priority is their sum, weighted by the organization's policy."""
+
+    fair_share: float
+    age: float
+    job_class: float = msgspec.field(name="class")
+    size: float
+    boost: float
+
+
+class JobPriority(msgspec.Struct, gc=False):
+    """One job's answer. `rank` 1 starts first; `effective_class` is the class after aging."""
+
+    key: str
+    priority: float
+    rank: int
+    effective_class: str
+    factors: Factors

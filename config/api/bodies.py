@@ -33,12 +33,14 @@ class LengthRequired(Invalid):
     status = 411
 
 
-def read(request: HttpRequest, content_types: tuple[str, ...]) -> tuple[str, bytes]:
+def read(
+    request: HttpRequest, content_types: tuple[str, ...], *, bytes_max: int = BYTES_MAX
+) -> tuple[str, bytes]:
     """(content type, body), inflated.
 
     Raises:
         UnsupportedMediaType: another content type, charset or encoding (415).
-        TooLarge: beyond COMPRESSED_BYTES_MAX when gzipped, or BYTES_MAX.
+        TooLarge: beyond COMPRESSED_BYTES_MAX when gzipped, or `bytes_max`.
         Invalid: empty, cut off, or broken gzip.
     """
     if not request.content_type and request.META.get("CONTENT_LENGTH") in (None, "", "0"):
@@ -46,9 +48,9 @@ def read(request: HttpRequest, content_types: tuple[str, ...]) -> tuple[str, byt
     content_type = _content_type(request, content_types)
     encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding in ("", "identity"):
-        body = _raw(request, BYTES_MAX)
+        body = _raw(request, bytes_max)
     elif encoding in ("gzip", "x-gzip"):
-        body = _inflated(_raw(request, COMPRESSED_BYTES_MAX))
+        body = _inflated(_raw(request, min(bytes_max, COMPRESSED_BYTES_MAX)), bytes_max)
     else:
         raise UnsupportedMediaType(
             encoding, "Bodies are plain or gzip: send `Content-Encoding: gzip` or none."
@@ -95,7 +97,7 @@ def _raw(request: HttpRequest, limit: int) -> bytes:
     return body
 
 
-def _inflated(compressed: bytes) -> bytes:
+def _inflated(compressed: bytes, bytes_max: int) -> bytes:
     """All members of a gzip file, block by block: a bomb ends at the cap, not in memory."""
     pieces: list[bytes] = []
     size = members = 0
@@ -114,8 +116,8 @@ def _inflated(compressed: bytes) -> bytes:
             except zlib.error:
                 raise Invalid("gzip_broken", "The body is not valid gzip.") from None
             size += len(piece)
-            if size > BYTES_MAX:
-                raise _too_large(BYTES_MAX)
+            if size > bytes_max:
+                raise _too_large(bytes_max)
             pieces.append(piece)
             if inflate.eof:
                 pending, inflate = inflate.unused_data, None
