@@ -1,0 +1,176 @@
+"""The ledger: what happened to an account, a person or the organization, and one event in full.
+
+With the right to read the ledger on the root everything is seen. With it on an account, the events
+about that account and what is below, and the facts of the whole organization that everybody's
+numbers rest on (policies, pools, batches); about all else there is nothing here.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from frontend import history, parameters
+from frontend.pages import Page, PageRequest, page, render
+from ledger import queries
+from ledger.errors import Denied, NotFound
+from ledger.queries import EventRow
+from tenancy import policy
+from tenancy import queries as tenancy
+from tenancy.domain.roles import LEDGER_READ, granting
+
+PAGE_ROWS = 50
+COMMON = frozenset(
+    {
+        "organization.created",
+        "flavor.defined",
+        "flavor.weight_set",
+        "pool.opened",
+        "fairshare.policy_set",
+        "fairshare.reset",
+        "usage.source_registered",
+        "usage.batch_recorded",
+        "usage.settled",
+    }
+)
+"""Facts that everybody's numbers rest on; they name no account and no person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An event in the list."""
+
+    event: EventRow
+    sentence: str
+
+
+@require_safe
+@page()
+def events(request: PageRequest) -> HttpResponse:
+    """Events, newest first, by account, person, type and time."""
+    here = request.page
+    readable = _readable(here)
+    sees_all = here.organization.root_account_id in readable
+    subject, subject_name = _subject(request, readable, sees_all=sees_all)
+    kinds = queries.event_types()
+    kind = parameters.choice(request.GET, "type", ("", *kinds), "")
+    since, until = parameters.day(request.GET, "since"), parameters.day(request.GET, "until")
+    before = parameters.whole(request.GET, "before")
+    found = queries.history(
+        here.id,
+        subject_id=subject,
+        types=[kind] if kind else (),
+        since=parameters.start_of(since, here.zone) if since else None,
+        until=parameters.start_of(until + timedelta(days=1), here.zone) if until else None,
+        before_position=before,
+        limit=PAGE_ROWS,
+    )
+    names = history.names_for(here.id, found.rows)
+    return render(
+        request,
+        "ledger.html",
+        {
+            "lines": [Line(event, history.sentence(event, names)) for event in found.rows],
+            "account": parameters.text(request.GET, "account") or subject_name,
+            "person": parameters.text(request.GET, "person"),
+            "sees_all": sees_all,
+            "kinds": kinds,
+            "kind": kind,
+            "since": since,
+            "until": until,
+            "filtered": bool(kind or since or until),
+            "first_page": before is None,
+            "next": _next(request, found.next_before),
+            "partials": ("rows",),
+        },
+    )
+
+
+@require_safe
+@page()
+def event(request: PageRequest, event_id: str) -> HttpResponse:
+    """One event with everything stored of it, and links to what it names."""
+    here = request.page
+    readable = _readable(here)
+    found = queries.event(here.id, parameters.ident(event_id, what="event"))
+    names = history.names_for(here.id, [found])
+    if not _may_see(here, found, readable):
+        raise NotFound("event_unknown", "There is no such event.", field="event")
+    return render(
+        request,
+        "ledger_event.html",
+        {
+            "event": found,
+            "sentence": history.sentence(found, names),
+            "payload": msgspec.json.format(msgspec.json.encode(found.payload), indent=2).decode(),
+            "links": _links(here, found, names),
+            "batch_id": found.payload.get("batch_id"),
+        },
+    )
+
+
+def _readable(here: Page) -> tuple[UUID, ...]:
+    readable = policy.accounts_with(here.actor, LEDGER_READ, here.id)
+    if not readable:
+        raise Denied(
+            "role_missing",
+            "The ledger is open to leads, approvers, finance, operators and auditors.",
+            facts={"permission": LEDGER_READ, "roles": list(granting(LEDGER_READ))},
+        )
+    return readable
+
+
+def _subject(
+    request: PageRequest, readable: tuple[UUID, ...], *, sees_all: bool
+) -> tuple[UUID | None, str]:
+    """Whose history: an account or a person; without either everything, or the first account."""
+    here = request.page
+    account = parameters.text(request.GET, "account")
+    person = parameters.text(request.GET, "person")
+    if account:
+        row = tenancy.account_by_name(here.id, account)
+        here.require(LEDGER_READ, row.id)
+        return row.id, row.name
+    if person:
+        here.require(LEDGER_READ)
+        return tenancy.person_by_name(here.id, person).id, ""
+    if sees_all:
+        return None, ""
+    row = tenancy.account(here.id, readable[0])
+    return row.id, row.name
+
+
+def _may_see(here: Page, found: EventRow, readable: tuple[UUID, ...]) -> bool:
+    if here.organization.root_account_id in readable or found.type in COMMON:
+        return True
+    known = tenancy.names_of(here.id, accounts=found.subjects)
+    return any(here.may(LEDGER_READ, account_id) for account_id in known)
+
+
+def _links(here: Page, found: EventRow, names: dict[UUID, str]) -> list[tuple[str, str, str]]:
+    """(field, name, address) of everything the event names and this page knows."""
+    accounts = tenancy.names_of(here.id, accounts=found.subjects)
+    links = []
+    for field, value in sorted(found.payload.items()):
+        if not (field.endswith("_id") and isinstance(value, str)):
+            continue
+        ident = UUID(value)
+        address = ""
+        if ident in accounts:
+            address = f"{reverse('ledger')}?{urlencode({'account': accounts[ident]})}"
+        elif field == "batch_id":
+            address = reverse("usage_batch", args=[value])
+        links.append((field, names.get(ident, value), address))
+    return links
+
+
+def _next(request: PageRequest, before: int | None) -> str | None:
+    if before is None:
+        return None
+    pairs = {name: value for name, value in request.GET.items() if value and name != "before"}
+    return f"{reverse('ledger')}?{urlencode({**pairs, 'before': before})}"
