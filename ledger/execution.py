@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 import psycopg
-from django.db import OperationalError, transaction
+from django.db import DataError, OperationalError, transaction
 
 from ledger import projection, scope, store
 from ledger.errors import Conflict, DomainError, Invalid, Refused, from_stored
@@ -28,6 +28,7 @@ from ledger.types import Actor, Event, RecordedEvent
 ATTEMPTS_MAX = 5
 KEY_LENGTH_MAX = 200
 RETRIED = ("40001", "40P01")  # serialization failure, deadlock
+UNSTORABLE = ("22021", "22P05")  # NUL in a text, NUL in a JSON string
 
 Authorize = Callable[[Actor, str, Any, UUID], None]
 
@@ -151,7 +152,20 @@ def execute(command: Any, context: Context) -> Outcome:
                 raise
             # Full jitter: two commands that collided once must not collide again in step.
             time.sleep(random.uniform(0, 0.02 * 2**attempt))
+        except (DataError, psycopg.DataError) as error:
+            if _sqlstate(error) not in UNSTORABLE:
+                raise
+            raise _unstorable() from error
+        except UnicodeEncodeError as error:
+            raise _unstorable() from error
     raise AssertionError("unreachable")
+
+
+def _unstorable() -> Invalid:
+    """Whatever field it was in: no text of ours may hold what PostgreSQL cannot."""
+    return Invalid(
+        "text_unstorable", "A text holds NUL characters or half of a character. Remove them."
+    )
 
 
 def _sqlstate(error: Exception) -> str | None:

@@ -45,7 +45,8 @@ def parse(text: str) -> PresentedToken | None:
     body, _, check = text.rpartition("_")
     prefix, _, rest = body.rpartition(f"{PREFIX}_")
     token_hex, _, secret = rest.partition("_")
-    if prefix or not secret or not hmac.compare_digest(check, _check(body)):
+    # As bytes: compare_digest takes no other text than ASCII, and a header may hold anything.
+    if prefix or not secret or not hmac.compare_digest(check.encode(), _check(body).encode()):
         return None
     try:
         return PresentedToken(UUID(hex=token_hex), secret)

@@ -105,6 +105,19 @@ def test_a_key_has_a_length(place, key):
     assert caught.value.code == "idempotency_key_length"
 
 
+@pytest.mark.parametrize("text", ["a\x00b", "half \ud800"])
+def test_text_that_cannot_be_stored_is_invalid_wherever_it_is(place, text):
+    for call in (
+        lambda: note(place, text),
+        lambda: note(place, reason=text),
+        lambda: note(place, idempotency_key=text),
+    ):
+        with pytest.raises(Invalid) as caught:
+            call()
+        assert caught.value.code == "text_unstorable"
+    assert note(place, "fine").result.lines == 1
+
+
 def test_a_dry_run_answers_and_changes_nothing(transactional_db):
     place = tenant("place")
     tables = ("ledger_event", "ledger_receipt", "ledger_subject", "ledger_lane")
