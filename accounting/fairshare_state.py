@@ -152,13 +152,17 @@ def versions(organization_id: UUID) -> Versions | None:
     return Versions(*row) if row else None
 
 
-def current(organization_id: UUID) -> State:
+def current(organization_id: UUID, *, now: Versions | None = None) -> State:
     """The organization's state as of this moment, loaded or brought up to date.
+
+    Args:
+        now: the versions, if the caller has read them in this very request.
 
     Raises:
         LookupError: no such organization.
     """
-    now = versions(organization_id)
+    if now is None:
+        now = versions(organization_id)
     if now is None:
         raise LookupError(organization_id)
     state = _states.get(organization_id)

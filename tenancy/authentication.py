@@ -1,5 +1,6 @@
 """Who is asking: bearer tokens of machines for REST, sessions of people for pages and REST."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -9,6 +10,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 
+from ledger.sql import first_row
 from ledger.types import Actor, ActorKind
 from tenancy import tokens
 
@@ -17,7 +19,9 @@ _STAMP_SECONDS = 60
 
 # One statement, one round trip: find the organization, enter it for this statement's transaction,
 # read the token through its wall.
-_LOOK_UP = "SELECT * FROM tenancy_authenticate_token(%s)"
+_LOOK_UP = "SELECT * FROM tenancy_authenticate_token(%b)"
+
+LookUp = Callable[[UUID], tuple | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Machine:
 class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer apn_live_...`; every failure is a 401 that says what to do."""
 
-    def authenticate(self, request):
+    def authenticate(self, request, *, look_up: LookUp | None = None):
         """Return (Machine, actor), or None when no bearer token was sent.
 
         Raises:
@@ -50,7 +54,11 @@ class TokenAuthentication(BaseAuthentication):
             return None
         if len(header) != 2:
             raise AuthenticationFailed("Send one bearer token and nothing else.", "token_malformed")
-        machine = authenticate_token(header[1].decode("latin-1"), now=datetime.now(UTC))
+        machine = authenticate_token(
+            header[1].decode("latin-1"),
+            now=datetime.now(UTC),
+            look_up=look_up or _look_up,
+        )
         return machine, machine.actor
 
     def authenticate_header(self, request) -> str:
@@ -58,8 +66,17 @@ class TokenAuthentication(BaseAuthentication):
         return KEYWORD
 
 
-def authenticate_token(text: str, *, now: datetime) -> Machine:
+def _look_up(token_id: UUID) -> tuple | None:
+    """What is known of a token, whatever its state: one round trip, no transaction."""
+    return first_row(_LOOK_UP, (token_id,))
+
+
+def authenticate_token(text: str, *, now: datetime, look_up: LookUp = _look_up) -> Machine:
     """The machine a token string stands for.
+
+    Args:
+        look_up: reads the row of a token's id; what comes after the columns of
+            `tenancy_authenticate_token` is the look-up's own business.
 
     Raises:
         AuthenticationFailed: malformed, unknown, expired or revoked.
@@ -69,13 +86,11 @@ def authenticate_token(text: str, *, now: datetime) -> Machine:
         raise AuthenticationFailed(
             "The token is malformed or was copied incompletely.", "token_malformed"
         )
-    with connection.cursor() as cursor:
-        cursor.execute(_LOOK_UP, (presented.id,))
-        row = cursor.fetchone()
+    row = look_up(presented.id)
     if row is None:
         raise AuthenticationFailed("This token is unknown.", "token_unknown")
     (organization_id, name, secret_hash, previous_hash, previous_until) = row[:5]
-    scopes, pool_ids, expires_at, revoked_at, used_at = row[5:]
+    scopes, pool_ids, expires_at, revoked_at, used_at = row[5:10]
     current = tokens.matches(presented.secret, secret_hash)
     previous = (
         previous_hash is not None

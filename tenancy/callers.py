@@ -10,7 +10,7 @@ from rest_framework.exceptions import NotAuthenticated
 from ledger.errors import Denied
 from ledger.types import Actor, ActorKind
 from tenancy import queries
-from tenancy.authentication import Machine, TokenAuthentication
+from tenancy.authentication import LookUp, Machine, TokenAuthentication
 from tenancy.queries import OrganizationChoice
 
 SESSION_KEY = "organization_id"
@@ -54,11 +54,14 @@ def caller(request: HttpRequest) -> Caller:
     return Caller(chosen.organization_id, actor, tuple(choices))
 
 
-def authenticate(request: HttpRequest) -> None:
+def authenticate(request: HttpRequest, *, look_up: LookUp | None = None) -> None:
     """Make sure that `request.user` is a machine or a person signed in.
 
     A bearer token decides alone: the session is then not even loaded, and no CSRF check applies.
     A session needs the CSRF token on every method that may change something.
+
+    Args:
+        look_up: reads a token's row, if the operation reads more in the same round trip.
 
     Raises:
         NotAuthenticated: neither token nor session.
@@ -66,7 +69,7 @@ def authenticate(request: HttpRequest) -> None:
         PermissionDenied: the CSRF token is missing or wrong.
     """
     if "HTTP_AUTHORIZATION" in request.META:
-        found = TokenAuthentication().authenticate(request)
+        found = TokenAuthentication().authenticate(request, look_up=look_up)
         if found is not None:
             request.user = found[0]
             return

@@ -5,13 +5,14 @@ import time
 from datetime import UTC, datetime
 from itertools import starmap
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
 from accounting.api.instants import standing_at
 from accounting.domain import priority
 from accounting.domain.priority import CLASSES, TERMS
-from accounting.fairshare_state import State
+from accounting.fairshare_state import State, Versions
 from accounting.priorities import Answer, Bounds, JobError, prioritize
 from accounting.queries.fairshare import PersonExplanation, explain_person
 from accounting.questions import Asked, read_question
@@ -20,18 +21,31 @@ from config.api import bodies, parameters
 from config.api.operation import JSON, Operation
 from ledger import scope
 from ledger.errors import Invalid
+from ledger.sql import first_row
 from ledger.types import ActorKind
 from tenancy.domain.roles import Scope
 from tenancy.policy import accounts_permitting
 
 BODY_BYTES_MAX = 64 * bodies.MIB
 EXPLAINED_MAX = 50
+_TOKEN_AND_VERSIONS = "SELECT * FROM accounting_authenticate_token(%b)"
 
 
 class PrioritiesOperation(Operation):
     """Ask for the priorities of waiting jobs."""
 
     parameters = frozenset({"explain"})
+    versions: Versions | None = None
+
+    def authenticate(self, request: HttpRequest, **how: Any) -> None:
+        """A token's row and its organization's versions come in one round trip."""
+        super().authenticate(request, look_up=self._look_up)
+
+    def _look_up(self, token_id: UUID) -> tuple | None:
+        row = first_row(_TOKEN_AND_VERSIONS, (token_id,))
+        if row is not None and row[-1] is not None:
+            self.versions = Versions(*row[-2:])
+        return row
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Priority, rank and factors of up to 100,000 jobs; an error for each unknown one."""
@@ -48,7 +62,9 @@ class PrioritiesOperation(Operation):
                 facts={"limit": EXPLAINED_MAX},
             )
         now = int(time.time())
-        at, state, standing = standing_at(caller.organization_id, asked.at, now=now)
+        at, state, standing = standing_at(
+            caller.organization_id, asked.at, now=now, versions=self.versions
+        )
         answer = prioritize(state, asked.jobs, at=at, standing=standing, bounds=bounds)
         document = {
             "at": datetime.fromtimestamp(at, UTC),

@@ -53,7 +53,7 @@ class Operation(APIView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Authenticate, check what is common to all operations, answer refusals as problems."""
         try:
-            _ports["authenticate"](request)
+            self.authenticate(request)
             method = request.method.lower()
             if method not in self.http_method_names or not hasattr(self, method):
                 raise MethodNotAllowed(request.method)
@@ -70,6 +70,14 @@ class Operation(APIView):
         if "Vary" not in response:
             response["Vary"] = "Authorization, Cookie, Accept"
         return response
+
+    def authenticate(self, request: HttpRequest, **how: Any) -> None:
+        """Make `request.user` somebody.
+
+        Raises:
+            APIException: 401 or 403.
+        """
+        _ports["authenticate"](request, **how)
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """What may be done here."""
