@@ -240,11 +240,12 @@ def size_factor(units: Floats, capacity: Floats, *, policy: PriorityPolicy) -> F
 
 def ranks(priority: Floats, submitted: Floats, keys: Sequence[str]) -> Ints:
     """1 for the highest priority; ties by earlier submission, then by key (code points)."""
+    if len(keys) < 2:
+        return np.ones(len(keys), dtype=np.int64)
     order = np.lexsort((submitted, -priority))
     same = np.zeros(len(order), dtype=np.bool_)
-    if len(order) > 1:
-        after, before = order[1:], order[:-1]
-        same[1:] = (priority[after] == priority[before]) & (submitted[after] == submitted[before])
+    after, before = order[1:], order[:-1]
+    same[1:] = (priority[after] == priority[before]) & (submitted[after] == submitted[before])
     # Keys are compared only within ties: sorting 100,000 strings would cost more than the rest.
     for first, last in _tied(same):
         order[first:last] = sorted(order[first:last].tolist(), key=lambda job: keys[job])
