@@ -17,4 +17,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("config.api_urls")),
     # What is left under /api/ is unknown, also in debug mode, whatever the method.
     re_path(r"^api/", problems.unknown_address),
+    path("", include("frontend.urls")),
 ]

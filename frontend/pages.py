@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render as django_render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
-from frontend import navigation
+from frontend.navigation import Group, groups
 from ledger import scope
 from ledger.errors import Denied, DomainError
 from ledger.types import Actor
@@ -45,7 +45,7 @@ class Page:
     held: frozenset[str]
     now: datetime
     zone: ZoneInfo
-    navigation: list[navigation.Group] = field(default_factory=list)
+    navigation: list[Group] = field(default_factory=list)
 
     @property
     def id(self) -> UUID:
@@ -109,7 +109,7 @@ def _answer(
             held=held,
             now=clock(),
             zone=ZoneInfo(facts.time_zone),
-            navigation=navigation.groups(request.path, held),
+            navigation=groups(request.path, held),
         )
         if reads:
             return view(request, *args, **kwargs)
