@@ -1,0 +1,90 @@
+"""One pool's column of the quota tree, changed use by use in the depth of the tree. Pure.
+
+`tree.evaluate` answers for everybody at once; a batch of admissions changes one path at a time and
+asks along it. Both follow the same formulas, and a property test holds them together.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from quota.domain.tree import NO_PARENT, Limit, QuotaTree, Standing
+
+LimitKind = Literal["borrowing_limit", "guarantees"]
+"""What stops somebody in the tree: a node's own borrowing limit, or all that its root has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Node `row` lets at most `units` more through (negative in a deficit)."""
+
+    row: int
+    limit: LimitKind
+    units: int
+
+
+class Column:
+    """The use of one pool, open to change. Rows as in the tree's shape."""
+
+    __slots__ = ("_borrowing", "_local", "_parent", "_subtree", "used")
+
+    def __init__(
+        self,
+        *,
+        parent: list[int],
+        subtree: list[int],
+        local: list[int],
+        borrowing: list[Limit],
+        used: list[int],
+    ) -> None:
+        self._parent = parent
+        self._subtree = subtree
+        self._local = local
+        self._borrowing = borrowing
+        self.used = used
+
+    @classmethod
+    def of(cls, tree: QuotaTree, standing: Standing, pool: int) -> "Column":
+        """Take one pool out of the arrays."""
+        limits = tree.borrowing[:, pool].tolist()
+        bounded = tree.borrowing_bounded[:, pool].tolist()
+        return cls(
+            parent=tree.shape.parent.tolist(),
+            subtree=tree.subtree[:, pool].tolist(),
+            local=tree.local[:, pool].tolist(),
+            borrowing=[
+                limit if has_limit else None
+                for limit, has_limit in zip(limits, bounded, strict=True)
+            ],
+            used=standing.used[:, pool].tolist(),
+        )
+
+    def add(self, row: int, units: int) -> None:
+        """Enter use at a node, or take it back (negative), up to where nothing changes."""
+        used, local, parent = self.used, self._local, self._parent
+        while units and row != NO_PARENT:
+            over_before = max(0, used[row] - local[row])
+            used[row] += units
+            units = max(0, used[row] - local[row]) - over_before
+            row = parent[row]
+
+    def bounds(self, row: int) -> Iterator[Bound]:
+        """Everything on the path that limits the node, from itself upward.
+
+        `available` unrolled: use passes if it passes each bound by itself, so those that are
+        smaller than what is asked are *all* reasons to refuse.
+        """
+        absorbed = 0
+        while self._parent[row] != NO_PARENT:
+            local, used = self._local[row], self.used[row]
+            absorbed += max(0, local - used)
+            limit = self._borrowing[row]
+            if limit is not None:
+                lent = self._subtree[row] - local
+                yield Bound(row, "borrowing_limit", absorbed + lent - max(0, used - local) + limit)
+            row = self._parent[row]
+        yield Bound(row, "guarantees", absorbed + self._subtree[row] - self.used[row])
+
+    def headroom(self, row: int) -> int:
+        """`available` before it is clamped; the same as `Standing.headroom`."""
+        return min(bound.units for bound in self.bounds(row))
