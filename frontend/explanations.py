@@ -115,7 +115,7 @@ def _formula(found: PersonExplanation, step: Step) -> str:
         text = f"level = S / U = {share} / {used} = {level(step.level_fs)}"
         if step.account is None:
             text += (
-                f"; factor = rank / people = {step.rank:,} / {found.people:,} = "
+                f"; factor = people from here on back / all people = {step.rank:,} / {found.people:,} = "
                 f"{factor(step.fairshare)}"
             )
         return text

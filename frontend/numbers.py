@@ -67,6 +67,11 @@ def level(value: float) -> str:
     return INFINITE if math.isinf(value) else amount(value)
 
 
+def place(rank: int, people: int) -> str:
+    """A rank, where N of N goes first, as the place in the queue, where 1 does; none for 0."""
+    return f"{people - rank + 1:,}" if rank else NONE
+
+
 def shares(value: int | None) -> str:
     """Raw shares; None is the word `parent`."""
     return "parent" if value is None else f"{value:,}"

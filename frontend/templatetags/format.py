@@ -18,6 +18,7 @@ for _name in (
     "percent",
     "factor",
     "level",
+    "place",
     "shares",
     "ratio",
     "duration",

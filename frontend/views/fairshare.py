@@ -28,7 +28,7 @@ from tenancy.domain.roles import READ, granting
 OPEN_MAX = 40
 CHILDREN_SHOWN_MAX = 200
 RECORDS_SHOWN = 10
-SORTS = ("name", "rank", "use")
+SORTS = ("name", "place", "use")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class _Tree:
         return self.address(self.opened - inside)
 
     def _sorted(self, rows: list[NodeRow]) -> list[NodeRow]:
-        if self.sort == "rank":
+        if self.sort == "place":
             return sorted(rows, key=lambda row: (-row.rank, row.account, row.person))
         if self.sort == "use":
             return sorted(rows, key=lambda row: (-row.usage, row.account, row.person))
