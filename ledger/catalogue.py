@@ -15,9 +15,13 @@ def markdown() -> str:
     """The whole document."""
     parts = [_HEAD]
     for name, version, described, meaning in registry.catalogue():
-        rows = "\n".join(f"| `{field}` | `{kind}` |" for field, kind in described)
+        rows = "\n".join(f"| `{field}` | `{_in_table(kind)}` |" for field, kind in described)
         text = " ".join(meaning.split())
         parts.append(
             f"\n## {name}, version {version}\n\n{text}\n\n| field | type |\n|---|---|\n{rows}\n"
         )
     return "".join(parts)
+
+
+def _in_table(text: str) -> str:
+    return text.replace("|", "\\|")

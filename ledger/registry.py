@@ -4,6 +4,7 @@ Names are strings we choose (`account.opened`), never class paths. A field is ne
 given another meaning: that is a new version, with an upcaster from the one before.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -84,9 +85,7 @@ def catalogue() -> list[tuple[str, int, list[tuple[str, str]], str]]:
     return rows
 
 
-def _type_name(annotation: object) -> str:
-    return (
-        annotation
-        if isinstance(annotation, str)
-        else getattr(annotation, "__name__", str(annotation))
-    )
+def _type_name(annotation: Any) -> str:
+    """The type as it is written in code, without module names."""
+    name = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    return re.sub(r"\b[a-z_]+\.", "", name)

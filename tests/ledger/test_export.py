@@ -6,6 +6,7 @@ import unicodedata
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from io import StringIO
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -79,6 +80,11 @@ def test_a_stranger_verifies_an_export(place, globex, tmp_path):
     assert [line["line"] for line in lines].count("heads") == 2
     assert not (tmp_path / "events.ndjson.part").exists()
     assert "".join(map(bytes.decode, export.lines(globex.id))) in path.read_text()
+
+
+def test_the_guide_prints_it():
+    guide = Path(__file__).resolve().parents[2] / "docs" / "operator" / "ledger.md"
+    assert f"```python\n{VERIFY}```" in guide.read_text()
 
 
 def test_a_part_since_a_position_verifies_as_well(place, tmp_path):

@@ -24,6 +24,8 @@ class Command(BaseCommand):
     """Look after the ledger: prove it, rebuild what is made from it, hand it out, read it."""
 
     help = __doc__
+    # Nothing here depends on pages or settings that a check looks at.
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """One sub-command each, with its own options."""
