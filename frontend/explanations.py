@@ -115,8 +115,8 @@ def _formula(found: PersonExplanation, step: Step) -> str:
         text = f"level = S / U = {share} / {used} = {level(step.level_fs)}"
         if step.account is None:
             text += (
-                f"; factor = people from here on back / all people = {step.rank:,} / {found.people:,} = "
-                f"{factor(step.fairshare)}"
+                "; factor = people from here on back / all people = "
+                f"{step.rank:,} / {found.people:,} = {factor(step.fairshare)}"
             )
         return text
     if found.algorithm == "classic":
