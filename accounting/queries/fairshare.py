@@ -1,7 +1,9 @@
 """The fair-share tree as pages and REST show it, and why a person stands where it stands."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from uuid import UUID
 
 from accounting.domain.fairshare import Fairshare, Step, evaluate, path_of_person
@@ -109,6 +111,41 @@ def account_rows(state: State, result: Fairshare, account: int) -> list[NodeRow]
 
 def all_rows(state: State, result: Fairshare) -> list[NodeRow]:
     """Every node, depth first as `sshare -l -a` prints: an account, its people, its children."""
+    return tree_rows(state, result)
+
+
+def tree_rows(
+    state: State,
+    result: Fairshare,
+    *,
+    account: str | None = None,
+    first: int = 0,
+    limit: int | None = None,
+) -> list[NodeRow]:
+    """A stretch of the tree, or of the part below one account, in the order of `all_rows`.
+
+    Raises:
+        NotFound: no such open account.
+    """
+    last = None if limit is None else first + limit
+    walk = _walk(state, _start(state, account))
+    return [
+        _account(state, result, index) if is_account else _person(state, result, index)
+        for is_account, index in islice(walk, first, last)
+    ]
+
+
+def _start(state: State, account: str | None) -> list[int]:
+    if account is None:
+        return [i for i, parent in enumerate(state.names.account_parents) if parent == NO_PARENT]
+    index = state.names.account_by_name.get(account)
+    if index is None:
+        raise NotFound("account_unknown", f"There is no open account {account}.", field="account")
+    return [index]
+
+
+def _walk(state: State, start: list[int]) -> Iterator[tuple[bool, int]]:
+    """(is an account, index), depth first."""
     names = state.names
     children: dict[int, list[int]] = {}
     people: dict[int, list[int]] = {}
@@ -116,16 +153,15 @@ def all_rows(state: State, result: Fairshare) -> list[NodeRow]:
         children.setdefault(parent, []).append(index)
     for index, owner in enumerate(names.person_accounts):
         people.setdefault(owner, []).append(index)
-    rows: list[NodeRow] = []
-    stack = sorted(children.get(NO_PARENT, ()), key=names.account_names.__getitem__, reverse=True)
+    stack = sorted(start, key=names.account_names.__getitem__, reverse=True)
     while stack:
         account = stack.pop()
-        rows.append(_account(state, result, account))
-        rows += [_person(state, result, person) for person in people.get(account, ())]
+        yield True, account
+        for person in people.get(account, ()):
+            yield False, person
         stack += sorted(
             children.get(account, ()), key=names.account_names.__getitem__, reverse=True
         )
-    return rows
 
 
 def account_row(state: State, result: Fairshare, name: str) -> NodeRow:
