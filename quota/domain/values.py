@@ -6,6 +6,7 @@ beyond `AMOUNT_MAX` are refused where they enter, so that no sum can ever leave 
 
 from dataclasses import dataclass
 from typing import Literal, get_args
+from uuid import UUID
 
 from ledger.errors import Invalid
 
@@ -13,6 +14,9 @@ AMOUNT_MAX = 2**53
 """Largest amount, 2^53: exact in every language and format that reads one of our numbers."""
 
 RECLAIM_SECONDS_MAX = 7 * 86_400
+
+AccountKey = UUID | str
+"""What tells accounts apart: their id, or in a what-if document their name."""
 
 Tier = Literal["guaranteed", "borrowed", "spot"]
 PriorityClass = Literal["P0", "P1", "P2", "P3"]
