@@ -50,10 +50,15 @@ def layout(*, y_title: str, **changes: Any) -> dict[str, Any]:
         "height": 300,
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": "--surface", "bordercolor": "--bs-border-color"},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "legend": {
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "normal",
+        },
         "xaxis": axis | {"showgrid": False},
-        "yaxis": axis
-        | {"title": {"text": y_title}, "rangemode": "tozero", "separatethousands": True},
+        "yaxis": axis | {"title": {"text": y_title}, "rangemode": "tozero", "tickformat": ","},
         **changes,
     }
 

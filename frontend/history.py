@@ -29,13 +29,15 @@ SENTENCES = {
     "flavor.weight_set": "Weight of flavor {flavor_id} set to {weight}",
     "pool.opened": "Pool {name} opened in {cluster}, {capacity} units",
     "usage.source_registered": "Usage source {name} seen for the first time",
-    "usage.batch_recorded": "{rows} usage rows recorded, {duplicates} duplicates, "
-    "{conflicts} conflicts, {rejected} rejected",
+    "usage.batch_recorded": "{rows} usage rows recorded{beside}",
     "usage.settled": "Records that ended by {until} settled",
     "fairshare.policy_set": "Fair-share policy set: {algorithm}, half-life {half_life}",
     "fairshare.reset": "Use before {at} no longer counts for priority",
     "ledger.lane_heads_recorded": "Heads of all hash chains recorded",
 }
+
+
+_BESIDE = ("duplicates", "conflicts", "rejected")
 
 
 class _Words(dict):
@@ -67,6 +69,8 @@ def names_for(organization_id: UUID, events: Iterable[EventRow]) -> dict[UUID, s
 
 def _words(payload: Mapping[str, Any], names: Mapping[UUID, str]) -> _Words:
     words = _Words()
+    odd = [f"{payload[name]:,} {name}" for name in _BESIDE if payload.get(name)]
+    words["beside"] = f", {', '.join(odd)}" if odd else ""
     for field, value in payload.items():
         if field.endswith("_id") and isinstance(value, str):
             words[field] = names.get(UUID(value), f"{value[:8]}…")

@@ -26,7 +26,7 @@ from tenancy.domain.roles import LEDGER_READ, READ, granting
 from tenancy.queries import AccountRow
 
 PAGE_ROWS = 50
-RUNNING_SHOWN = 50
+RUNNING_SHOWN = 20
 ACCOUNT_CHOICES_MAX = 300
 BY_DEFAULT = ("account", "pool")
 
@@ -75,8 +75,9 @@ def usage(request: PageRequest) -> HttpResponse:
             "next": _next(request, found.next_after),
             "filtered": bool(chosen.person_id or chosen.pool_id or chosen.tier),
             "running": queries.running_now(
-                here.id, account_id=account.id, now=here.now, limit=RUNNING_SHOWN
+                here.id, account_id=account.id, now=here.now, limit=RUNNING_SHOWN + 1
             ),
+            "running_shown": RUNNING_SHOWN,
             "pool_use": _pool_use(here, chosen, pools),
             "chart": charts.use_by_day(
                 queries.usage_by_day(here.id, account_id=account.id, since=since, until=until),
