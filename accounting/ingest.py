@@ -71,10 +71,13 @@ SELECT old.organization_id, new.batch_id, -new.row_no, -1, old.source_id, old.ke
     old.person_id, old.pool_id, old.tier, old.units, old.started_at, old.ended_at,
     old.compute_util, old.productive_util, old.memory_gb, NULL, old.labels, old.content
 FROM accounting_usagerecord new
-JOIN accounting_usagekey k ON k.organization_id = new.organization_id
-    AND k.source_id = new.source_id AND k.key = new.supersedes
-JOIN accounting_usagerecord old ON old.organization_id = k.organization_id
-    AND old.batch_id = k.batch_id AND old.row_no = k.row_no AND old.started_at = k.started_at
+-- Index probes, as above: finished jobs of sacct all supersede a key that is mostly not known.
+CROSS JOIN LATERAL (SELECT batch_id, row_no, started_at FROM accounting_usagekey
+    WHERE organization_id = new.organization_id AND source_id = new.source_id
+        AND key = new.supersedes LIMIT 1) k
+CROSS JOIN LATERAL (SELECT * FROM accounting_usagerecord
+    WHERE organization_id = new.organization_id AND batch_id = k.batch_id
+        AND row_no = k.row_no AND started_at = k.started_at LIMIT 1) old
 WHERE new.organization_id = %b AND new.batch_id = %b AND new.supersedes IS NOT NULL
     AND new.started_at BETWEEN %b AND %b
 RETURNING started_at
