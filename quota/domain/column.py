@@ -59,14 +59,18 @@ class Column:
             used=standing.used[:, pool].tolist(),
         )
 
-    def add(self, row: int, units: int) -> None:
-        """Enter use at a node, or take it back (negative), up to where nothing changes."""
+    def add(self, row: int, units: int) -> int:
+        """Enter use at a node, or take it back (negative), up to where nothing changes.
+
+        Returns the part that the root did not absorb.
+        """
         used, local, parent = self.used, self._local, self._parent
         while units and row != NO_PARENT:
             over_before = max(0, used[row] - local[row])
             used[row] += units
             units = max(0, used[row] - local[row]) - over_before
             row = parent[row]
+        return units
 
     def bounds(self, row: int) -> Iterator[Bound]:
         """Everything on the path that limits the node, from itself upward.

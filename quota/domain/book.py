@@ -1,0 +1,160 @@
+"""One pool while a batch is decided: what is in use, and what each tier still lets through. Pure.
+
+Two flows go up the tree. *Entitled* use (guaranteed and borrowed) flows as in `tree`, spot does
+not: it has no entitlement and takes none away. *Slow* use (guaranteed, and opportunistic units
+that cannot be given back within the pool's reclaim target) flows too, each node's own guarantee
+absorbing what it covers; what arrives above the roots sits on other accounts' guarantees.
+
+The reclaimability rule (docs/design.md part 3),
+
+    unused guarantees <= free + opportunistic units that can be reclaimed in time,
+
+counts a guarantee as used by whoever uses it by right: its own account or one below. Opportunistic
+units that merely fill their own path's guarantees are nobody's to reclaim, so neither side counts
+them, and with free = usable - use the rule becomes
+
+    slow use beyond its own path's guarantees <= usable - sum of guarantees.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from quota.domain.batch import Block, Need, PoolState
+from quota.domain.column import Column
+from quota.domain.tree import NO_PARENT, QuotaTree, Shape, evaluate
+from quota.domain.values import AccountKey, Tier
+
+
+class Accounts:
+    """The tree of accounts as rows, shared by the pools of a batch."""
+
+    __slots__ = ("keys", "parents", "row_of", "shape")
+
+    def __init__(self, parents: dict[AccountKey, AccountKey | None]) -> None:
+        """Account to parent, in any order.
+
+        Raises:
+            KeyError: a parent is not among the accounts.
+            Invalid: `quota_tree`: a circle, or too deep.
+        """
+        self.keys = tuple(parents)
+        self.row_of = {key: row for row, key in enumerate(self.keys)}
+        self.parents = [
+            NO_PARENT if above is None else self.row_of[above] for above in parents.values()
+        ]
+        self.shape = Shape.build(self.parents)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The most a tier lets through, and each bound by itself (account row or None, name, units)."""
+
+    tier: Tier
+    bounds: tuple[tuple[int | None, str, int], ...]
+
+    @property
+    def units(self) -> int:
+        return max(0, min(units for _, _, units in self.bounds))
+
+
+class Book:
+    """The state of one pool, open to change. Built from frozen values, thrown away after."""
+
+    def __init__(self, key: AccountKey, state: PoolState, accounts: Accounts) -> None:
+        self.key = key
+        self.pool = state.pool
+        self._accounts = accounts
+        quotas = [state.quota(account) for account in accounts.keys]
+        tree = QuotaTree.build(
+            accounts.shape,
+            guaranteed=[[quota.guaranteed] for quota in quotas],
+            borrowing=[[quota.borrowing_limit] for quota in quotas],
+            lending=[[quota.lending_limit] for quota in quotas],
+        )
+        self._guarantee = [quota.guaranteed for quota in quotas]
+        rows = len(quotas)
+        entitled, slow, self._guaranteed_use = [0] * rows, [0] * rows, [0] * rows
+        self._slow_spot = 0
+        in_use = 0
+        for account, holding in state.holdings.items():
+            row = accounts.row_of[account]
+            self._guaranteed_use[row] = holding.guaranteed
+            entitled[row] = holding.guaranteed + holding.borrowed
+            slow[row] = holding.guaranteed + holding.slow_borrowed
+            self._slow_spot += holding.slow_spot
+            in_use += holding.total
+        self.column = Column.of(tree, evaluate(tree, [[units] for units in entitled]), 0)
+        self._slow = Column(
+            parent=accounts.parents,
+            subtree=self._guarantee,
+            local=self._guarantee,
+            borrowing=[None] * rows,
+            used=[0] * rows,
+        )
+        self._slow_beyond = sum(self._slow.add(row, units) for row, units in enumerate(slow))
+        self._promised = sum(self._guarantee)
+        self.in_use = in_use
+
+    @property
+    def free(self) -> int:
+        """Units nobody holds; negative where the pool shrank under what runs."""
+        return self.pool.usable - self.in_use
+
+    def is_slow(self, reclaim_seconds: int) -> bool:
+        return reclaim_seconds > self.pool.reclaim_target_seconds
+
+    def rooms(self, row: int, tiers: Sequence[Tier], *, slow: bool) -> list[Room]:
+        """What each of the tiers would let through for the account now."""
+        return [Room(tier, tuple(self._bounds(row, tier, slow=slow))) for tier in tiers]
+
+    def _bounds(self, row: int, tier: Tier, *, slow: bool) -> Iterator[tuple[int | None, str, int]]:
+        if tier == "guaranteed":
+            yield row, "guarantee", self._guarantee[row] - self._guaranteed_use[row]
+        if tier != "spot":
+            for bound in self.column.bounds(row):
+                yield bound.row, bound.limit, bound.units
+        yield None, "capacity", self.free
+        if tier != "guaranteed":
+            reclaim_room = self._reclaim_room(row, tier, slow=slow)
+            if reclaim_room is not None:
+                yield None, "reclaim_target", reclaim_room
+
+    def _reclaim_room(self, row: int, tier: Tier, *, slow: bool) -> int | None:
+        """Units that keep the rule; below 0 by what it is broken already; None: any number."""
+        room = self.pool.usable - self._promised - self._slow_beyond - self._slow_spot
+        if room < 0:
+            return room
+        if not slow:
+            return None  # given back in time, it takes nothing away
+        if tier == "borrowed":
+            while row != NO_PARENT:
+                room += max(0, self._guarantee[row] - self._slow.used[row])
+                row = self._accounts.parents[row]
+        return room
+
+    def add(self, row: int, tier: Tier, units: int, *, slow: bool) -> None:
+        """Enter use, or take it back (negative units)."""
+        self.in_use += units
+        if tier == "guaranteed":
+            self._guaranteed_use[row] += units
+        if tier != "spot":
+            self.column.add(row, units)
+        if tier == "guaranteed" or (tier == "borrowed" and slow):
+            self._slow_beyond += self._slow.add(row, units)
+        if tier == "spot" and slow:
+            self._slow_spot += units
+
+    def blocks(self, need: Need, rooms: Sequence[Room]) -> list[Block]:
+        """Every bound that is smaller than the least the job needs, once each."""
+        found: dict[tuple[int | None, str], Block] = {}
+        for room in rooms:
+            for row, limit, units in room.bounds:
+                if units < need.least and (row, limit) not in found:
+                    found[row, limit] = Block(
+                        pool=self.key,
+                        account=None if row is None else self._accounts.keys[row],
+                        limit=limit,  # type: ignore[arg-type]  # names of LimitName
+                        available=max(0, units),
+                        short_by=need.least - units,
+                    )
+        return list(found.values())
