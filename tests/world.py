@@ -1,8 +1,8 @@
 """The cast of the tests, made through the same commands as everything else.
 
 `acme` has departments research (nlp, vision) and production (serving); Alice leads nlp, Bob works
-in nlp and vision, Otto operates, Uma audits. `globex` is another tenant where Charlie works; he must never see
-anything of acme. Pools: h100 and a100 in acme, h100 in globex.
+in nlp and vision, Otto operates, Uma audits. `globex` is another tenant where Charlie works; he
+must never see anything of acme. Pools: h100 and a100 in acme, h100 in globex.
 """
 
 from dataclasses import dataclass, field
@@ -41,9 +41,7 @@ class Tenant:
 
     def run(self, command: Any, *, by: Actor = SYSTEM, now: datetime = NOW, **context) -> Outcome:
         """Execute a command of this tenant at a fixed instant."""
-        return execute(
-            command, Context(organization_id=self.id, actor=by, now=now, **context)
-        )
+        return execute(command, Context(organization_id=self.id, actor=by, now=now, **context))
 
     def actor(self, name: str) -> Actor:
         """Somebody of this tenant, acting in person."""
@@ -69,9 +67,7 @@ class Tenant:
         return self.people[name]
 
     def role(self, name: str, role: str, *, on: str = "root") -> None:
-        self.run(
-            GrantRole(account_id=self.accounts[on], person_id=self.people[name], role=role)
-        )
+        self.run(GrantRole(account_id=self.accounts[on], person_id=self.people[name], role=role))
 
     def login(self, name: str) -> User:
         """Give a person a login with the password `secret-of-<name>`."""

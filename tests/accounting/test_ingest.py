@@ -194,12 +194,21 @@ def test_the_order_of_arrival_changes_no_sum(acme, globex):
     def records(n: int) -> list[dict]:
         start = NOW - timedelta(days=3)
         return [
-            record(f"r{i}", person="bob" if n else "charlie", units=i + 1, hours=1 + i / 7, start=start + timedelta(minutes=37 * i))
+            record(
+                f"r{i}",
+                person="bob" if n else "charlie",
+                units=i + 1,
+                hours=1 + i / 7,
+                start=start + timedelta(minutes=37 * i),
+            )
             for i in range(20)
         ]
 
     for one in records(1):
         acme.use(one)
     globex.use(*reversed(records(0)))
-    sums = "SELECT sum(forward), count(*), (SELECT sum(unit_seconds) FROM accounting_usageday) FROM accounting_decayedusage"
+    sums = (
+        "SELECT sum(forward), count(*), (SELECT sum(unit_seconds) FROM accounting_usageday) "
+        "FROM accounting_decayedusage"
+    )
     assert rows(acme, sums) == rows(globex, sums)
