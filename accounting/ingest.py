@@ -49,7 +49,8 @@ judged AS MATERIALIZED (
         WHERE organization_id = %b AND source_id = src.id AND key = s.key LIMIT 1) k ON true
     LEFT JOIN LATERAL (SELECT key, superseded_by FROM accounting_usagekey
         WHERE s.supersedes IS NOT NULL
-            AND organization_id = %b AND source_id = src.id AND key = s.supersedes LIMIT 1) t ON true
+            AND organization_id = %b AND source_id = src.id AND key = s.supersedes
+        LIMIT 1) t ON true
     LEFT JOIN tenancy_account a ON a.organization_id = %b AND a.name = s.account
     LEFT JOIN tenancy_person p ON p.organization_id = %b AND p.name = s.person
     LEFT JOIN quota_pool q ON q.organization_id = %b AND q.name = s.pool

@@ -151,7 +151,8 @@ def _batch_row(cursor, event: RecordedEvent) -> None:
     cursor.execute(
         "INSERT INTO accounting_usagebatch (organization_id, id, event_id, source_ids, "
         "recorded_at, rows, duplicates, conflicts, rejected, unit_seconds, "
-        "first_started_at, last_started_at, digest) VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)",
+        "first_started_at, last_started_at, digest) "
+        "VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)",
         (
             event.organization_id,
             data.batch_id,
