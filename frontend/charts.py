@@ -58,7 +58,13 @@ def layout(*, y_title: str, **changes: Any) -> dict[str, Any]:
             "traceorder": "normal",
         },
         "xaxis": axis | {"showgrid": False},
-        "yaxis": axis | {"title": {"text": y_title}, "rangemode": "tozero", "tickformat": ","},
+        "yaxis": axis
+        | {
+            "title": {"text": y_title},
+            "rangemode": "tozero",
+            "tickformat": ",",
+            "automargin": True,
+        },
         **changes,
     }
 

@@ -1,0 +1,86 @@
+"""Who sees which page, and what a refusal says."""
+
+from urllib.parse import unquote
+
+import pytest
+
+from tests.world import record
+
+PAGES = (
+    "/",
+    "/fairshare",
+    "/fairshare/nlp/bob",
+    "/usage?account=nlp",
+    "/ledger?account=nlp",
+    "/settings/people?account=nlp",
+    "/settings/tokens",
+    "/search?q=n",
+)
+WANT = {
+    # name: status by page, in the order of PAGES
+    "otto": (200, 200, 200, 200, 200, 200, 200, 200),
+    "uma": (200, 200, 200, 200, 200, 200, 403, 200),
+    "alice": (200, 200, 200, 200, 200, 200, 403, 200),
+    "bob": (200, 200, 200, 200, 403, 200, 403, 200),
+    "nina": (200, 403, 403, 403, 403, 403, 403, 403),
+}
+
+
+@pytest.mark.parametrize("name", WANT)
+def test_each_role_sees_its_pages(acme, browse, name):
+    acme.use(record("a"))
+    acme.person("nina")
+    client = browse(acme, name)
+    assert tuple(client.get(page).status_code for page in PAGES) == WANT[name]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nobody_unknown_sees_anything(acme, client, page):
+    answer = client.get(page)
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/accounts/login/?next=")
+
+
+def test_a_part_of_a_page_asked_for_after_signing_out_is_a_401(acme, client):
+    # The script then loads the whole page, which leads to sign-in and back.
+    assert client.get("/", headers={"HX-Request": "true"}).status_code == 401
+
+
+def test_a_refusal_says_which_role_is_needed(acme, browse):
+    page = browse(acme, "alice").get("/settings/tokens")
+    assert page.status_code == 403
+    assert b"token:write" in page.content and b"operator" in page.content
+    assert unquote(page["X-Problem"]).startswith("This needs the permission token:write")
+
+
+def test_a_lead_sees_nothing_of_accounts_beside(acme, browse):
+    client = browse(acme, "alice")
+    assert client.get("/usage?account=vision").status_code == 403
+    assert client.get("/ledger?account=vision").status_code == 403
+    assert client.get("/fairshare/vision/bob").status_code == 403
+
+
+def test_everybody_may_ask_why_about_themselves(acme, browse):
+    # Bob works in vision too, where he holds no role.
+    assert browse(acme, "bob").get("/fairshare/vision/bob").status_code == 200
+
+
+def test_people_of_other_accounts_are_counted_but_not_named_in_the_tree(acme, browse):
+    acme.person("vera", "vision")
+    page = browse(acme, "alice").get("/fairshare?open=vision").content.decode()
+    assert "vera" not in page.lower()
+    assert "2 not shown to you" in page
+    assert "Vera" in browse(acme, "otto").get("/fairshare?open=vision").content.decode()
+
+
+def test_somebody_on_no_account_is_told_whom_to_ask(acme, browse):
+    acme.person("nina")
+    page = browse(acme, "nina").get("/").content.decode()
+    assert "You are on no account yet" in page
+
+
+def test_a_login_without_organization_is_told_so(db, client, django_user_model):
+    client.force_login(django_user_model.objects.create_user("ghost@example.org", "x"))
+    page = client.get("/")
+    assert page.status_code == 403
+    assert b"belongs to no organization" in page.content
