@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Final
 from uuid import UUID
 
@@ -92,7 +93,8 @@ def pool_resolver(pools: Sequence[PoolRow]) -> ResolvePool:
     nothing is guessed; cores are never mapped without being asked to.
     """
 
-    def resolve(cluster: str, partition: str, kind: str | None) -> str | None:
+    @cache
+    def by_kind(cluster: str, kind: str | None) -> str | None:
         if kind is None or kind == CPU_KIND:
             return None
         fitting = [pool for pool in pools if _fits(pool.flavor, kind)]
@@ -101,7 +103,7 @@ def pool_resolver(pools: Sequence[PoolRow]) -> ResolvePool:
         found = exact or near
         return found[0].name if len(found) == 1 else None
 
-    return resolve
+    return lambda cluster, partition, kind: by_kind(cluster, kind)
 
 
 def _fits(flavor: str, kind: str) -> bool:

@@ -8,6 +8,7 @@ import os
 from typing import Any, Final
 
 from celery import Celery
+from celery.schedules import crontab
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu import Queue
 
@@ -23,6 +24,16 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "task": "ledger.tasks.record_lane_heads",
         "schedule": 3600,
         "options": {"expires": 3000},
+    },
+    "usage-settlement": {
+        "task": "accounting.tasks.settle_usage",
+        "schedule": 60,
+        "options": {"queue": "deadlines", "expires": 60},
+    },
+    "usage-partitions": {
+        "task": "accounting.tasks.make_partitions",
+        "schedule": crontab(hour=2, minute=10),
+        "options": {"expires": 3600},
     },
 }
 

@@ -1,0 +1,44 @@
+"""Tasks of usage: thin, one organization each, harmless when late, doubled or lost.
+
+What they do is also true without them: records whose end has passed count from that instant on
+when somebody asks, and a batch makes the partitions it needs.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from celery import shared_task
+
+from accounting import partitions
+from accounting.commands.usage import SettleUsage
+from ledger import scope
+from ledger.execution import Context, execute
+from ledger.types import SYSTEM
+
+SETTLE_SECONDS: Final = 60
+PARTITIONS_AHEAD: Final = timedelta(days=92)
+
+
+@shared_task
+def settle_usage() -> None:
+    """Hand every organization's settlement out on its own: one that fails stops no other."""
+    for organization_id in scope.organization_ids():
+        settle_usage_of.apply_async(
+            (str(organization_id),), queue="deadlines", expires=SETTLE_SECONDS
+        )
+
+
+@shared_task
+def settle_usage_of(organization_id: str) -> None:
+    """Let an organization's records whose end has passed count as ended use."""
+    now = datetime.now(UTC)
+    context = Context(organization_id=UUID(organization_id), actor=SYSTEM, now=now)
+    execute(SettleUsage(until=now), context)
+
+
+@shared_task
+def make_partitions() -> None:
+    """Month partitions of the usage table, three months ahead."""
+    today = datetime.now(UTC).date()
+    partitions.ensure(today, today + PARTITIONS_AHEAD)
