@@ -30,7 +30,7 @@ from quota.domain.batch import (
     Relief,
     Verdict,
 )
-from quota.domain.book import Accounts, Book, Room
+from quota.domain.book import Accounts, Book
 from quota.domain.relief import ReliefIndex
 from quota.domain.values import AccountKey, Tier
 
@@ -123,24 +123,30 @@ class Admissions:
             blocks.append(_unrelated(need, "duration", request.account))
         return blocks
 
-    def _place(self, request: AdmissionRequest, need: Need) -> "_Placed | list[Block]":
+    def _place(self, request: AdmissionRequest, need: Need) -> _Placed | list[Block]:
         book = self.books.get(need.pool)
         row = self._accounts.row_of.get(request.account)
         if book is None or row is None:
             limit: LimitName = "unknown_pool" if book is None else "unknown_account"
             return [_unrelated(need, limit, request.account)]
         slow = book.is_slow(request.reclaim_seconds)
-        rooms = book.rooms(row, _tiers(request), slow=slow)
-        best = _best(rooms, need)
-        if best is not None:
-            return _Placed(book, row, best.tier, min(best.units, need.units), slow)
+        tiers = _tiers(request)
+        best: Tier = tiers[0]
+        units = -1
+        for tier in tiers:
+            most = min(book.most(row, tier, slow=slow), need.units)
+            if most > units:
+                best, units = tier, most
+            if units == need.units:
+                break
+        if units >= need.least:
+            return _Placed(book, row, best, units, slow)
         # Where borrowing would do, what is left of the own guarantee stops nobody.
-        borrowing = [room for room in rooms if room.tier != "guaranteed"]
-        blocks = book.blocks(need, borrowing or rooms)
-        if request.priority_class == _PRODUCTION_SERVING and request.tier is None:
-            (borrowed,) = book.rooms(row, ("borrowed",), slow=slow)
-            if borrowed.units >= need.least:
-                blocks.append(_unrelated(need, "class_may_not_borrow", request.account))
+        borrowing = [tier for tier in tiers if tier != "guaranteed"]
+        blocks = book.blocks(need, row, borrowing or tiers, slow=slow)
+        may_not_borrow = request.priority_class == _PRODUCTION_SERVING and request.tier is None
+        if may_not_borrow and book.most(row, "borrowed", slow=slow) >= need.least:
+            blocks.append(_unrelated(need, "class_may_not_borrow", request.account))
         return blocks
 
     def _grant(self, request: AdmissionRequest, place: _Placed) -> Grant:
@@ -206,12 +212,6 @@ def _tiers(request: AdmissionRequest) -> tuple[Tier, ...]:
     return (
         ("guaranteed", "borrowed", "spot") if request.spot_allowed else ("guaranteed", "borrowed")
     )
-
-
-def _best(rooms: Sequence[Room], need: Need) -> Room | None:
-    """The tier that gives the most and at least the least; the first of equals is the best."""
-    best = max(rooms, key=lambda room: min(room.units, need.units))
-    return best if best.units >= need.least else None
 
 
 def _unrelated(need: Need, limit: LimitName, account: AccountKey | None = None) -> Block:

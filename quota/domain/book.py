@@ -17,9 +17,8 @@ them, and with free = usable - use the rule becomes
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from quota.domain.batch import Block, Need, PoolState
+from quota.domain.batch import Block, LimitName, Need, PoolState
 from quota.domain.column import Column
 from quota.domain.tree import NO_PARENT, QuotaTree, Shape, evaluate
 from quota.domain.values import AccountKey, Tier
@@ -43,18 +42,6 @@ class Accounts:
             NO_PARENT if above is None else self.row_of[above] for above in parents.values()
         ]
         self.shape = Shape.build(self.parents)
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """The most a tier lets through, and each bound by itself (account row or None, name, units)."""
-
-    tier: Tier
-    bounds: tuple[tuple[int | None, str, int], ...]
-
-    @property
-    def units(self) -> int:
-        return max(0, min(units for _, _, units in self.bounds))
 
 
 class Book:
@@ -103,21 +90,18 @@ class Book:
     def is_slow(self, reclaim_seconds: int) -> bool:
         return reclaim_seconds > self.pool.reclaim_target_seconds
 
-    def rooms(self, row: int, tiers: Sequence[Tier], *, slow: bool) -> list[Room]:
-        """What each of the tiers would let through for the account now."""
-        return [Room(tier, tuple(self._bounds(row, tier, slow=slow))) for tier in tiers]
-
-    def _bounds(self, row: int, tier: Tier, *, slow: bool) -> Iterator[tuple[int | None, str, int]]:
-        if tier == "guaranteed":
-            yield row, "guarantee", self._guarantee[row] - self._guaranteed_use[row]
+    def most(self, row: int, tier: Tier, *, slow: bool) -> int:
+        """The most units that the tier lets through for the account now."""
+        units = self.free
         if tier != "spot":
-            for bound in self.column.bounds(row):
-                yield bound.row, bound.limit, bound.units
-        yield None, "capacity", self.free
-        if tier != "guaranteed":
+            units = min(units, self.column.headroom(row))
+        if tier == "guaranteed":
+            units = min(units, self._guarantee[row] - self._guaranteed_use[row])
+        else:
             reclaim_room = self._reclaim_room(row, tier, slow=slow)
             if reclaim_room is not None:
-                yield None, "reclaim_target", reclaim_room
+                units = min(units, reclaim_room)
+        return max(0, units)
 
     def _reclaim_room(self, row: int, tier: Tier, *, slow: bool) -> int | None:
         """Units that keep the rule; below 0 by what it is broken already; None: any number."""
@@ -144,17 +128,32 @@ class Book:
         if tier == "spot" and slow:
             self._slow_spot += units
 
-    def blocks(self, need: Need, rooms: Sequence[Room]) -> list[Block]:
-        """Every bound that is smaller than the least the job needs, once each."""
-        found: dict[tuple[int | None, str], Block] = {}
-        for room in rooms:
-            for row, limit, units in room.bounds:
-                if units < need.least and (row, limit) not in found:
-                    found[row, limit] = Block(
+    def blocks(self, need: Need, row: int, tiers: Sequence[Tier], *, slow: bool) -> list[Block]:
+        """Every bound on the tiers that is smaller than the least the job needs, once each."""
+        found: dict[tuple[int | None, LimitName], Block] = {}
+        for tier in tiers:
+            for at, limit, units in self._bounds(row, tier, slow=slow):
+                if units < need.least and (at, limit) not in found:
+                    found[at, limit] = Block(
                         pool=self.key,
-                        account=None if row is None else self._accounts.keys[row],
-                        limit=limit,  # type: ignore[arg-type]  # names of LimitName
+                        account=None if at is None else self._accounts.keys[at],
+                        limit=limit,
                         available=max(0, units),
                         short_by=need.least - units,
                     )
         return list(found.values())
+
+    def _bounds(
+        self, row: int, tier: Tier, *, slow: bool
+    ) -> Iterator[tuple[int | None, LimitName, int]]:
+        """What `most` is the least of: account row or None, the limit's name, units."""
+        if tier == "guaranteed":
+            yield row, "guarantee", self._guarantee[row] - self._guaranteed_use[row]
+        if tier != "spot":
+            for bound in self.column.bounds(row):
+                yield bound.row, bound.limit, bound.units
+        yield None, "capacity", self.free
+        if tier != "guaranteed":
+            reclaim_room = self._reclaim_room(row, tier, slow=slow)
+            if reclaim_room is not None:
+                yield None, "reclaim_target", reclaim_room

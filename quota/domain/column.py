@@ -91,4 +91,17 @@ class Column:
 
     def headroom(self, row: int) -> int:
         """`available` before it is clamped; the same as `Standing.headroom`."""
-        return min(bound.units for bound in self.bounds(row))
+        parent, used, locals_ = self._parent, self.used, self._local
+        absorbed, least = 0, None
+        while parent[row] != NO_PARENT:
+            local, use = locals_[row], used[row]
+            slack = max(0, local - use)
+            absorbed += slack
+            limit = self._borrowing[row]
+            if limit is not None:
+                # use + slack is local + max(0, use - local), so this is the bound as above
+                bound = absorbed + self._subtree[row] - use - slack + limit
+                least = bound if least is None or bound < least else least
+            row = parent[row]
+        bound = absorbed + self._subtree[row] - used[row]
+        return bound if least is None or bound < least else least
