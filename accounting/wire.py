@@ -91,23 +91,3 @@ class LooseQuestion(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     jobs: list[msgspec.Raw]
     at: Instant | None = None
-
-
-class Factors(msgspec.Struct, gc=False):
-    """Each from 0 to 1; the priority is their sum, weighted by the organization's policy."""
-
-    fair_share: float
-    age: float
-    job_class: float = msgspec.field(name="class")
-    size: float
-    boost: float
-
-
-class JobPriority(msgspec.Struct, gc=False):
-    """One job's answer. `rank` 1 starts first; `effective_class` is the class after aging."""
-
-    key: str
-    priority: float
-    rank: int
-    effective_class: str
-    factors: Factors

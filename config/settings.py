@@ -292,6 +292,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api/v[0-9]+",
+    "POSTPROCESSING_HOOKS": ["config.api.schema.add_components"],
 }
 
 # ---------------------------------------------------------------- mail, logs

@@ -2,10 +2,12 @@
 
 from uuid import UUID
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.operation import Operation
+from config.api.schema import INSTANT, describe, query
 from ledger import queries, scope
 from ledger.errors import Denied, Invalid, NotFound
 from ledger.types import ActorKind
@@ -14,6 +16,14 @@ from ledger.types import ActorKind
 PERMISSION = "ledger:read"
 MACHINE_SCOPE = "export:read"
 SUBJECTS_TRIED_MAX = 20
+LIMIT_DEFAULT = 50
+
+
+class Events(msgspec.Struct):
+    """Events, newest first. `next` is the address of the page with older ones."""
+
+    events: tuple[queries.EventRow, ...]
+    next: str | None
 
 
 class _LedgerOperation(Operation):
@@ -42,6 +52,27 @@ class EventsOperation(_LedgerOperation):
 
     parameters = frozenset({"subject", "type", "since", "until", "cursor", "limit"})
 
+    @describe(
+        "listEvents",
+        tag="ledger",
+        summary="The history of the organization, or of one thing in it",
+        gives=Events,
+        parameters=(
+            query("subject", "Id of an account, person, pool, batch or token.", format="uuid"),
+            query("type", "Only events of this type, such as `account.moved`."),
+            query("since", "Recorded at or after.", **INSTANT),
+            query("until", "Recorded before.", **INSTANT),
+            query("cursor", "From `next` of the page before."),
+            query(
+                "limit",
+                "Events of a page.",
+                type="integer",
+                minimum=1,
+                maximum=queries.PAGE_MAX,
+                default=LIMIT_DEFAULT,
+            ),
+        ),
+    )
     def get(self, request: HttpRequest) -> HttpResponse:
         """A page of events; with `subject`, those that name an account, person, pool or batch."""
         caller = self.caller(request)
@@ -61,21 +92,24 @@ class EventsOperation(_LedgerOperation):
                 until=parameters.instant(request, "until"),
                 before_position=cursors.read(request, int),
                 limit=parameters.integer(
-                    request, "limit", low=1, high=queries.PAGE_MAX, default=50
+                    request, "limit", low=1, high=queries.PAGE_MAX, default=LIMIT_DEFAULT
                 ),
             )
         following = page.next_before
-        return self.respond(
-            {
-                "events": page.rows,
-                "next": None if following is None else cursors.next_address(request, following),
-            }
-        )
+        older = None if following is None else cursors.next_address(request, following)
+        return self.respond(Events(page.rows, older))
 
 
 class EventOperation(_LedgerOperation):
     """Read one event."""
 
+    @describe(
+        "readEvent",
+        tag="ledger",
+        summary="One event with its payload and its hash",
+        gives=queries.EventRow,
+        problems=(404,),
+    )
     def get(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
         """One event with its payload and its hash."""
         caller = self.caller(request)

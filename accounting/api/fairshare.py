@@ -3,16 +3,17 @@
 import math
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from accounting.api import examples
 from accounting.api.instants import standing_at
-from accounting.api.priorities import level_text
 from accounting.fairshare_state import State, current
 from accounting.queries.fairshare import NodeRow, tree_rows
+from accounting.wire_answers import FairsharePage, node
 from config.api import cursors, parameters
 from config.api.operation import JSON, Operation
+from config.api.schema import INSTANT, describe, query
 from ledger.errors import Conflict, NotFound
 from tenancy.domain.roles import Scope
 
@@ -28,6 +29,28 @@ class FairshareOperation(Operation):
     parameters = frozenset({"account", "at", "cursor", "limit"})
     offers = (JSON, TEXT)
 
+    @describe(
+        "readFairshare",
+        tag="fairshare",
+        summary="The fair-share tree, as sshare shows it",
+        gives=FairsharePage,
+        also_gives={TEXT: "Lines like those of `sshare -l -a -P`, the whole tree at once."},
+        parameters=(
+            query("account", "Only this account and what is below it."),
+            query("at", "The instant to tell it for; now if absent.", **INSTANT),
+            query("cursor", "From `next` of the page before."),
+            query(
+                "limit",
+                "Nodes of a page.",
+                type="integer",
+                minimum=1,
+                maximum=LIMIT_MAX,
+                default=LIMIT_DEFAULT,
+            ),
+        ),
+        problems=(404, 409),
+        examples=(examples.FAIRSHARE, examples.SSHARE),
+    )
     def get(self, request: HttpRequest) -> HttpResponse:
         """Shares, usage, level and factor of every account and person, depth first."""
         caller = self.caller(request)
@@ -43,17 +66,16 @@ class FairshareOperation(Operation):
         first = _first(request, state)
         rows = tree_rows(state, standing, account=account, first=first, limit=limit + 1)
         more = len(rows) > limit
+        following = [first + limit, state.versions.tree]
         return self.respond(
-            {
-                "at": datetime.fromtimestamp(at, UTC),
-                "algorithm": state.algorithm,
-                "half_life_days": state.half_life.days,
-                "versions": state.versions,
-                "nodes": [_node(row) for row in rows[:limit]],
-                "next": cursors.next_address(request, [first + limit, state.versions.tree])
-                if more
-                else None,
-            }
+            FairsharePage(
+                at=datetime.fromtimestamp(at, UTC),
+                algorithm=state.algorithm,
+                half_life_days=state.half_life.days,
+                versions=state.versions,
+                nodes=[node(row) for row in rows[:limit]],
+                next=cursors.next_address(request, following) if more else None,
+            )
         )
 
     def _check_may(self, caller, state: State, account: str | None) -> None:
@@ -83,22 +105,6 @@ def _first(request: HttpRequest, state: State) -> int:
             field="cursor",
         )
     return first
-
-
-def _node(row: NodeRow) -> dict[str, Any]:
-    return {
-        "depth": row.depth,
-        "account": row.account,
-        "person": row.person or None,
-        "shares": "parent" if row.shares is None else row.shares,
-        "norm_shares": row.norm_shares,
-        "usage": row.usage,
-        "norm_usage": row.norm_usage,
-        "effective_usage": row.effective_usage,
-        "level_fs": level_text(row.level_fs),
-        "fairshare": row.fairshare,
-        "rank": row.rank,
-    }
 
 
 def sshare(rows: list[NodeRow]) -> str:

@@ -1,6 +1,5 @@
 """`POST /api/v1/priorities`: effective priorities of waiting jobs, new usage already counted."""
 
-import math
 import time
 from datetime import UTC, datetime
 from itertools import starmap
@@ -9,6 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
+from accounting.api import examples
 from accounting.api.instants import standing_at
 from accounting.domain import priority
 from accounting.domain.priority import CLASSES, TERMS
@@ -16,9 +16,11 @@ from accounting.fairshare_state import State, Versions
 from accounting.priorities import Answer, Bounds, JobError, prioritize
 from accounting.queries.fairshare import PersonExplanation, explain_person
 from accounting.questions import Asked, read_question
-from accounting.wire import Factors, Job, JobPriority
+from accounting.wire import Question
+from accounting.wire_answers import Factors, JobPriority, Priorities, explanation
 from config.api import bodies, parameters
 from config.api.operation import JSON, Operation
+from config.api.schema import describe, query
 from ledger import scope
 from ledger.errors import Invalid
 from ledger.sql import first_row
@@ -28,6 +30,11 @@ from tenancy.policy import accounts_permitting
 
 BODY_BYTES_MAX = 64 * bodies.MIB
 EXPLAINED_MAX = 50
+EXPLAIN = query(
+    "explain",
+    f"`1` adds to each of up to {EXPLAINED_MAX} jobs why it stands where it stands.",
+    enum=["0", "1", "false", "true"],
+)
 _TOKEN_AND_VERSIONS = "SELECT * FROM accounting_authenticate_token(%b)"
 
 
@@ -47,6 +54,15 @@ class PrioritiesOperation(Operation):
             self.versions = Versions(*row[-2:])
         return row
 
+    @describe(
+        "askPriorities",
+        tag="priorities",
+        summary="Effective priorities of waiting jobs",
+        takes={JSON: Question},
+        gives=Priorities,
+        parameters=(EXPLAIN,),
+        examples=(examples.QUESTION, examples.PRIORITIES),
+    )
     def post(self, request: HttpRequest) -> HttpResponse:
         """Priority, rank and factors of up to 100,000 jobs; an error for each unknown one."""
         caller = self.caller(request)
@@ -66,17 +82,17 @@ class PrioritiesOperation(Operation):
             caller.organization_id, asked.at, now=now, versions=self.versions
         )
         answer = prioritize(state, asked.jobs, at=at, standing=standing, bounds=bounds)
-        document = {
-            "at": datetime.fromtimestamp(at, UTC),
-            "algorithm": state.algorithm,
-            "half_life_days": state.half_life.days,
-            "versions": state.versions,
-            "results": _results(asked, answer),
-            "errors": _errors(asked, answer),
-        }
+        document = Priorities(
+            at=datetime.fromtimestamp(at, UTC),
+            algorithm=state.algorithm,
+            half_life_days=state.half_life.days,
+            versions=state.versions,
+            results=_results(asked, answer),
+            errors=_errors(asked, answer),
+        )
         if explain:
             with scope.reading(caller.organization_id):
-                _explain(document["results"], caller.organization_id, state, asked, answer, at)
+                _explain(document.results, caller.organization_id, state, asked, answer, at)
         return self.respond(document)
 
 
@@ -91,7 +107,7 @@ def _bounds(caller) -> Bounds | None:
     return Bounds(pool_ids=actor.pool_ids) if actor.pool_ids is not None else None
 
 
-def _results(asked: Asked, answer: Answer) -> list[Any]:
+def _results(asked: Asked, answer: Answer) -> list[JobPriority]:
     """A struct for each answered job, in the order of the question."""
     result, jobs = answer.result, asked.jobs
     factors = starmap(Factors, zip(*(result.factors[t].tolist() for t in TERMS), strict=True))
@@ -116,13 +132,18 @@ def _errors(asked: Asked, answer: Answer) -> list[JobError]:
 
 
 def _explain(
-    results: list[Any], organization_id, state: State, asked: Asked, answer: Answer, at: int
+    results: list[JobPriority],
+    organization_id: UUID,
+    state: State,
+    asked: Asked,
+    answer: Answer,
+    at: int,
 ) -> None:
-    """Replace each result by itself with its explanation. People are looked up once."""
+    """Add each job's explanation. People are looked up once."""
     instant = datetime.fromtimestamp(at, UTC)
     known: dict[tuple[str, str], PersonExplanation] = {}
     for row, place in enumerate(answer.places):
-        job: Job = asked.jobs[place]
+        job = asked.jobs[place]
         who = (job.account, job.person)
         if who not in known:
             known[who] = explain_person(
@@ -133,40 +154,5 @@ def _explain(
                 person=job.person,
                 at=instant,
             )
-        results[row] = {
-            **{name: getattr(results[row], name) for name in JobPriority.__struct_fields__},
-            "explanation": {
-                "terms": priority.explain(answer.result, row),
-                **person_explanation(known[who]),
-            },
-        }
-
-
-def person_explanation(found: PersonExplanation) -> dict[str, Any]:
-    """The path from the root to a person and the records that weigh most, for JSON."""
-    return {
-        "people": found.people,
-        "path": [
-            {
-                "name": name,
-                "shares": "parent" if step.shares is None else step.shares,
-                "level_shares": step.level_shares,
-                "norm_shares": step.norm_shares,
-                "usage": step.usage,
-                "norm_usage": step.norm_usage,
-                "effective_usage": step.effective_usage,
-                "level_fs": level_text(step.level_fs),
-                "fairshare": step.fairshare,
-                "rank": step.rank,
-            }
-            for name, step in found.steps
-        ],
-        "records": found.records,
-    }
-
-
-def level_text(level_fs: float) -> float | str | None:
-    """JSON has no infinity: `inf` as text, null where there is no level."""
-    if math.isnan(level_fs):
-        return None
-    return "inf" if math.isinf(level_fs) else level_fs
+        terms = priority.explain(answer.result, row)
+        results[row].explanation = explanation(terms, known[who])

@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from django.http import HttpRequest, HttpResponse
 
 from accounting import partitions
-from accounting.commands.usage import RecordUsage
+from accounting.api import examples
+from accounting.commands.usage import RecordUsage, UsageRecorded
 from accounting.usage_bodies import NDJSON, read_batch
+from accounting.wire import Usage, UsageBatch
 from config.api import bodies, parameters
 from config.api.operation import JSON, Operation
+from config.api.schema import IDEMPOTENCY_KEY, describe, query
 from ledger.execution import execute
 from tenancy.domain.roles import Scope
 
@@ -19,6 +22,26 @@ class RecordUsageOperation(Operation):
 
     parameters = frozenset({"source"})
 
+    @describe(
+        "recordUsage",
+        tag="usage",
+        summary="Report use, exactly once",
+        takes={
+            JSON: UsageBatch | list[Usage],
+            NDJSON: "One record a line, each as in the JSON body.",
+        },
+        gives=UsageRecorded,
+        parameters=(
+            query(
+                "source",
+                "Stands for records that name no source; the token's name if absent. Keys are "
+                "unique within a source.",
+            ),
+            IDEMPOTENCY_KEY,
+        ),
+        problems=(409,),
+        examples=(examples.USAGE, examples.USAGE_LINES, examples.USAGE_RECORDED),
+    )
     def post(self, request: HttpRequest) -> HttpResponse:
         """Store up to 100,000 records."""
         caller = self.caller(request)

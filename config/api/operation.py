@@ -47,6 +47,7 @@ class Operation(APIView):
         offers: the media types it can answer with, the usual one first.
     """
 
+    versioning_class = None  # the address says v1; there is nothing to determine
     parameters: ClassVar[frozenset[str]] = frozenset()
     offers: ClassVar[tuple[str, ...]] = (JSON,)
 
