@@ -7,7 +7,7 @@ from typing import Any
 
 from accounting.domain.decay import HalfLife
 from accounting.domain.fairshare import ALGORITHMS, DEPTH_MAX, SHARES_MAX, Algorithm
-from accounting.whatif import fields
+from ledger import document_fields as fields
 from ledger.errors import Invalid
 
 ACCOUNTS_MAX = 100_000
@@ -143,34 +143,10 @@ def _accounts(value: Any) -> tuple[AccountLine, ...]:
             parent = fields.name(parent, f"{place}.parent")
         places[name] = place
         lines.append(AccountLine(name, parent, _shares(entry, place)))
-    _check_tree(lines, places)
+    fields.check_tree(
+        {line.name: line.parent for line in lines}, places, noun="account", depth_max=DEPTH_MAX
+    )
     return tuple(lines)
-
-
-def _check_tree(lines: list[AccountLine], places: dict[str, str]) -> None:
-    """Every parent exists, nobody is below itself, at most DEPTH_MAX levels."""
-    parents = {line.name: line.parent for line in lines}
-    levels: dict[str, int] = {}
-    for line in lines:
-        if line.parent is not None and line.parent not in parents:
-            place = f"{places[line.name]}.parent"
-            raise fields.refuse(place, f"no account is named {line.parent!r}")
-    for line in lines:
-        path: dict[str, None] = {}
-        here: str | None = line.name
-        while here is not None and here not in levels:
-            if here in path:
-                circle = " > ".join([*list(path)[list(path).index(here) :], here])
-                raise fields.refuse(f"{places[here]}.parent", f"is a circle: {circle}")
-            path[here] = None
-            here = parents[here]
-        level = 0 if here is None else levels[here]
-        for name in reversed(path):
-            level += 1
-            levels[name] = level
-            if level > DEPTH_MAX:
-                place = f"{places[name]}.parent"
-                raise fields.refuse(place, f"is level {level}; a tree has at most {DEPTH_MAX}")
 
 
 def _people(value: Any, accounts: set[str]) -> tuple[PersonLine, ...]:

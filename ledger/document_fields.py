@@ -5,7 +5,7 @@ given twice in one object and unknown fields are refused. A place is written `pe
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -137,6 +137,37 @@ def instant(value: Any, place: str) -> float:
     if not INSTANT_MIN <= found < INSTANT_MAX:
         raise refuse(place, "must lie between 1970 and 2200")
     return found.timestamp()
+
+
+def check_tree(
+    parents: Mapping[str, str | None], places: Mapping[str, str], *, noun: str, depth_max: int
+) -> None:
+    """Every parent exists, nobody is below itself, at most `depth_max` levels.
+
+    Args:
+        parents: name of the parent by name; None on top.
+        places: where each name was given.
+    """
+    levels: dict[str, int] = {}
+    for name_, parent in parents.items():
+        if parent is not None and parent not in parents:
+            raise refuse(f"{places[name_]}.parent", f"no {noun} is named {parent!r}")
+    for start in parents:
+        path: dict[str, None] = {}
+        here: str | None = start
+        while here is not None and here not in levels:
+            if here in path:
+                circle = " > ".join([*list(path)[list(path).index(here) :], here])
+                raise refuse(f"{places[here]}.parent", f"is a circle: {circle}")
+            path[here] = None
+            here = parents[here]
+        level = 0 if here is None else levels[here]
+        for name_ in reversed(path):
+            level += 1
+            levels[name_] = level
+            if level > depth_max:
+                place = f"{places[name_]}.parent"
+                raise refuse(place, f"is level {level}; a tree has at most {depth_max}")
 
 
 def kind(value: Any) -> str:
