@@ -9,6 +9,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from config import services
 from config.database import aliases
@@ -248,6 +249,11 @@ SOCIALACCOUNT_ONLY = False
 SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {}
 OIDC_ENABLED = bool(env_str("APPORTION_OIDC_SERVER_URL", ""))
 if OIDC_ENABLED:
+    # Browsers hold the redirect that follows our form to `form-action` as well.
+    _issuer = urlsplit(env_str("APPORTION_OIDC_SERVER_URL"))
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"].append(
+        f"{_issuer.scheme}://{_issuer.netloc}"
+    )
     SOCIALACCOUNT_PROVIDERS["openid_connect"] = {
         "OAUTH_PKCE_ENABLED": True,
         "APPS": [
