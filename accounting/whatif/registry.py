@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounting.whatif import fairshare
+from quota import whatif as quota
 
 Answer = Callable[[bytes], dict[str, Any]]
 
@@ -21,5 +22,9 @@ QUESTIONS: dict[str, Question] = {
     "fairshare": Question(
         answer=fairshare.answer,
         help="levels, factors and ranks of accounts and people, from shares and usage",
+    ),
+    "quota": Question(
+        answer=quota.answer,
+        help="what guarantees, borrowing and lending give each account, and who is admitted",
     ),
 }

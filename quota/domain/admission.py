@@ -69,11 +69,9 @@ class Admissions:
             raise Invalid("instant_without_zone", "An instant names its zone.", field="now")
         self._now = now
         self._policy = policy or AdmissionPolicy()
-        self._accounts = Accounts(dict(accounts))
-        self.books = {key: Book(key, state, self._accounts) for key, state in pools.items()}
-        self._relief = {
-            key: ReliefIndex(key, state, self._accounts) for key, state in pools.items()
-        }
+        self.accounts = Accounts(dict(accounts))
+        self.books = {key: Book(key, state, self.accounts) for key, state in pools.items()}
+        self._relief = {key: ReliefIndex(key, state, self.accounts) for key, state in pools.items()}
         self._answered: dict[tuple[str, int], tuple[AdmissionRequest, Verdict]] = {}
 
     def decide(self, request: AdmissionRequest) -> Verdict:
@@ -125,7 +123,7 @@ class Admissions:
 
     def _place(self, request: AdmissionRequest, need: Need) -> _Placed | list[Block]:
         book = self.books.get(need.pool)
-        row = self._accounts.row_of.get(request.account)
+        row = self.accounts.row_of.get(request.account)
         if book is None or row is None:
             limit: LimitName = "unknown_pool" if book is None else "unknown_account"
             return [_unrelated(need, limit, request.account)]

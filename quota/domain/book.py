@@ -18,9 +18,11 @@ them, and with free = usable - use the rule becomes
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from quota.domain.batch import Block, LimitName, Need, PoolState
 from quota.domain.column import Column
-from quota.domain.tree import NO_PARENT, QuotaTree, Shape, evaluate
+from quota.domain.tree import NO_PARENT, QuotaTree, Shape, evaluate, headroom_of
 from quota.domain.values import AccountKey, Tier
 
 
@@ -52,7 +54,7 @@ class Book:
         self.pool = state.pool
         self._accounts = accounts
         quotas = [state.quota(account) for account in accounts.keys]
-        tree = QuotaTree.build(
+        self._tree = QuotaTree.build(
             accounts.shape,
             guaranteed=[[quota.guaranteed] for quota in quotas],
             borrowing=[[quota.borrowing_limit] for quota in quotas],
@@ -70,7 +72,8 @@ class Book:
             slow[row] = holding.guaranteed + holding.slow_borrowed
             self._slow_spot += holding.slow_spot
             in_use += holding.total
-        self.column = Column.of(tree, evaluate(tree, [[units] for units in entitled]), 0)
+        standing = evaluate(self._tree, [[units] for units in entitled])
+        self.column = Column.of(self._tree, standing, 0)
         self._slow = Column(
             parent=accounts.parents,
             subtree=self._guarantee,
@@ -86,6 +89,11 @@ class Book:
     def free(self) -> int:
         """Units nobody holds; negative where the pool shrank under what runs."""
         return self.pool.usable - self.in_use
+
+    def headrooms(self) -> list[int]:
+        """`available` of every account now, not clamped."""
+        used = np.array(self.column.used, dtype=np.int64).reshape(-1, 1)
+        return headroom_of(self._tree, used)[:, 0].tolist()
 
     def is_slow(self, reclaim_seconds: int) -> bool:
         return reclaim_seconds > self.pool.reclaim_target_seconds

@@ -144,7 +144,7 @@ class QuotaTree:
             local=local,
             potential=np.empty_like(subtree),
         )
-        tree.potential[:] = _headroom(tree, np.zeros_like(subtree))
+        tree.potential[:] = headroom_of(tree, np.zeros_like(subtree))
         return tree
 
     @property
@@ -185,7 +185,7 @@ def evaluate(tree: QuotaTree, own_use: Rows | Ints) -> Standing:
     if tree.subtree.dtype == object or int(own.sum(dtype=object)) > _INT64_SUM_MAX:
         own = own.astype(object)
     used = flow_up(tree.shape, own, tree.local)
-    headroom = _headroom(tree, used)
+    headroom = headroom_of(tree, used)
     overshoot = np.maximum(0, used - tree.potential)
     return Standing(
         used=used,
@@ -217,8 +217,8 @@ def _subtrees(shape: Shape, own: Ints, lending: Ints, bounded: Bools) -> tuple[I
     return subtree, local
 
 
-def _headroom(tree: QuotaTree, used: Ints) -> Ints:
-    """`available` of every node, not clamped."""
+def headroom_of(tree: QuotaTree, used: Ints) -> Ints:
+    """`available` of every node, not clamped, from use that has flowed up already."""
     headroom = tree.subtree - used
     for rows in tree.shape.levels[1:]:
         local, own = tree.local[rows], used[rows]
