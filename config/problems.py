@@ -15,10 +15,13 @@ from typing import Any
 import msgspec
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 from rest_framework import exceptions
 
+from config import problem_codes
 from ledger.errors import DomainError
 
 CONTENT_TYPE = "application/problem+json"
@@ -98,6 +101,20 @@ def not_found(request: HttpRequest) -> HttpResponse:
         status=404,
         code="address_unknown",
         detail="There is nothing at this address. /api/v1/schema lists what there is.",
+    )
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """What the codes mean: where each problem's `type` leads."""
+    codes = sorted(problem_codes.REQUESTS.items())
+    return render(
+        request,
+        "problems.html",
+        {
+            "requests": [(code, status, meaning) for code, (status, meaning) in codes],
+            "items": sorted(problem_codes.ITEMS.items()),
+        },
     )
 
 

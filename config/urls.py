@@ -15,6 +15,7 @@ handler500 = problems.handler500
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("config.api_urls")),
+    path("api/problems", problems.page, name="problems"),
     # What is left under /api/ is unknown, also in debug mode, whatever the method.
     re_path(r"^api/", problems.unknown_address),
     path("", include("frontend.urls")),
