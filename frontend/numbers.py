@@ -15,6 +15,7 @@ SECONDS_PER_HOUR = 3600
 UNKNOWN = "unknown"
 NONE = "–"
 INFINITE = "∞"
+PERCENT = "\N{NO-BREAK SPACE}%"
 
 
 def units(value: Number | None) -> str:
@@ -51,8 +52,8 @@ def percent(fraction: Number | None) -> str:
         return UNKNOWN
     value = float(fraction) * 100
     if 0 < value < 0.05:
-        return "< 0.1 %"
-    return f"{value:.1f} %" if value < 99.95 else f"{value:,.0f} %"
+        return f"< 0.1{PERCENT}"
+    return f"{value:.1f}{PERCENT}" if value < 99.95 else f"{value:,.0f}{PERCENT}"
 
 
 def factor(value: float) -> str:

@@ -157,14 +157,12 @@ def _links(here: Page, found: EventRow, names: dict[UUID, str]) -> list[tuple[st
     accounts = tenancy.names_of(here.id, accounts=found.subjects)
     links = []
     for field, value in sorted(found.payload.items()):
-        if not (field.endswith("_id") and isinstance(value, str)):
+        if not (field.endswith("_id") and isinstance(value, str)) or field == "batch_id":
             continue
         ident = UUID(value)
         address = ""
         if ident in accounts:
             address = f"{reverse('ledger')}?{urlencode({'account': accounts[ident]})}"
-        elif field == "batch_id":
-            address = reverse("usage_batch", args=[value])
         links.append((field, names.get(ident, value), address))
     return links
 

@@ -24,7 +24,8 @@
   document.addEventListener("htmx:beforeRequest", () => say("Loading"));
   document.addEventListener("htmx:afterSettle", function (event) {
     document.getElementById("htmx-problem")?.remove();
-    const told = event.detail.elt.querySelector?.("[data-status]");
+    const part = event.detail.elt;
+    const told = part.matches?.("[data-status]") ? part : part.querySelector?.("[data-status]");
     say(told ? told.dataset.status : "Updated");
   });
   document.addEventListener("htmx:responseError", function (event) {

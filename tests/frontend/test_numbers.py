@@ -26,11 +26,11 @@ from tests.world import NOW
         (numbers.unit_hours(None), "unknown"),
         (numbers.percent(None), "unknown"),
         (numbers.percent(float("nan")), "unknown"),
-        (numbers.percent(0), "0.0 %"),
-        (numbers.percent(0.0001), "< 0.1 %"),
-        (numbers.percent(0.12345), "12.3 %"),
-        (numbers.percent(1), "100 %"),
-        (numbers.percent(23.4), "2,340 %"),
+        (numbers.percent(0), "0.0\N{NO-BREAK SPACE}%"),
+        (numbers.percent(0.0001), "< 0.1\N{NO-BREAK SPACE}%"),
+        (numbers.percent(0.12345), "12.3\N{NO-BREAK SPACE}%"),
+        (numbers.percent(1), "100\N{NO-BREAK SPACE}%"),
+        (numbers.percent(23.4), "2,340\N{NO-BREAK SPACE}%"),
         (numbers.factor(0.5), "0.500000"),
         (numbers.level(float("inf")), "∞"),
         (numbers.level(float("nan")), "–"),
@@ -73,7 +73,7 @@ def test_relative_times(away, want):
 
 def test_a_bar_says_its_numbers_and_needs_no_style():
     svg = ui.bar(0.6, 0.4)
-    assert 'aria-label="60.0 % used of a share of 40.0 %"' in svg
+    assert 'aria-label="60.0\N{NO-BREAK SPACE}% used of a share of 40.0\N{NO-BREAK SPACE}%"' in svg
     assert 'class="actual" y="1" width="40.00"' in svg
     assert 'class="beyond" x="40.00" y="1" width="20.00"' in svg
     assert "style" not in svg
