@@ -1,0 +1,225 @@
+"""`manage.py load_demo`: everything once, with a past, and ways in that work."""
+
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+from rest_framework.exceptions import AuthenticationFailed
+
+from config.demo_client import DemoFile, request_of_curl
+from demo import history, loading, organization
+from demo.generator import generate
+from demo.management.commands import load_demo
+from demo.values import Demo
+from ledger import scope
+from ledger.ids import new_id
+from ledger.sql import server_cursor
+from tenancy import queries
+from tenancy.authentication import authenticate_token
+from tenancy.commands.imports import ImportTree
+from tenancy.importers import sacctmgr
+from tenancy.models import User
+from tests.world import Tenant, tenant
+
+NOW = datetime(2026, 11, 29, 16, 30, tzinfo=UTC)
+EVERY = 25
+"""Tests load one record in so many: the way is the same, the time is not."""
+
+
+@cache
+def few(*, now: datetime, seed: int) -> Demo:
+    """The demo with one ended record in EVERY, and all that run."""
+    demo = generate(now=now, seed=seed)
+    running = tuple(record for record in demo.records if record.end is None)
+    ended = tuple(record for record in demo.records if record.end is not None)
+    return replace(demo, records=(*ended[::EVERY], *running))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_demo, "generate", few)
+
+
+@pytest.fixture(autouse=True)
+def var(settings: Any, tmp_path: Path) -> Path:
+    settings.VAR_DIR = tmp_path
+    return tmp_path
+
+
+def load(*, now: datetime = NOW, **options: Any) -> str:
+    out = io.StringIO()
+    call_command("load_demo", stdout=out, now=now, **options)
+    return out.getvalue()
+
+
+def content(var: Path) -> dict[str, Any]:
+    return json.loads((var / "demo.json").read_text())
+
+
+def found(slug: str) -> UUID:
+    organization_id = queries.organization_id_by_slug(slug)
+    assert organization_id is not None
+    return organization_id
+
+
+def rows(slug: str, sql: str) -> list[tuple]:
+    with scope.reading(found(slug)), server_cursor() as cursor:
+        return cursor.execute(sql).fetchall()
+
+
+def events() -> dict[str, int]:
+    return {
+        slug: rows(slug, "SELECT count(*) FROM ledger_event")[0][0]
+        for slug in (organization.SLUG, loading.LAB_SLUG)
+    }
+
+
+pytestmark = pytest.mark.django_db
+
+
+def test_everything_is_loaded_once(var: Path) -> None:
+    load()
+    counted = events()
+    before = content(var)
+    assert rows("meridian", "SELECT count(*) FROM tenancy_account") == [(14,)]
+    assert rows("meridian", "SELECT count(*) FROM tenancy_person") == [(40,)]
+    assert rows("meridian", "SELECT count(*) FROM quota_pool") == [(4,)]
+    assert rows("meridian", "SELECT count(*) FROM accounting_usagerecord")[0][0] > 900
+    assert rows("meridian", "SELECT count(*) FROM accounting_openusage")[0][0] > 20
+    assert "nothing was changed" in load(now=NOW + timedelta(days=3))
+    assert events() == counted
+    assert content(var) == before
+
+
+def test_the_sample_counts_as_it_was_worked_out_by_hand() -> None:
+    load()
+    assert rows("slurm-lab", "SELECT sum(unit_seconds) FROM accounting_usageday") == [(4064,)]
+    with (loading.SAMPLES / "sacctmgr_dump.cfg").open() as lines:
+        plan = sacctmgr.read(lines).plan
+    assert plan is not None
+    lab = Tenant(id=found("slurm-lab"), root=new_id())
+    wanted = ImportTree(wanted=plan, archive_missing=True, end_missing=True)
+    assert lab.run(wanted).result.total == 0
+
+
+def test_the_tree_is_the_generators_in_the_end_and_was_another_before() -> None:
+    load()
+    meridian = Tenant(id=found("meridian"), root=new_id())
+    wanted = ImportTree(wanted=organization.tree(), archive_missing=True, end_missing=True)
+    assert meridian.run(wanted).result.total == 0
+    moved = rows(
+        "meridian",
+        "SELECT actor_label, reason, recorded_at FROM ledger_event WHERE type = 'account.moved'",
+    )
+    assert [(row[0], row[2].date().isoformat()) for row in moved] == [("jholm", "2026-11-03")]
+    assert history.as_it_was(organization.tree()) != organization.tree()
+
+
+def test_history_is_told_in_its_order() -> None:
+    load()
+    told = rows("meridian", "SELECT recorded_at FROM ledger_event ORDER BY position")
+    times = [row[0] for row in told]
+    assert times == sorted(times)
+    assert (times[0], times[-1]) == (NOW - loading.AGE, NOW)
+    late = rows(
+        "meridian",
+        "SELECT count(*) FROM accounting_usagerecord r JOIN accounting_usagebatch b "
+        "ON b.id = r.batch_id WHERE r.ended_at > b.recorded_at OR r.started_at > b.recorded_at",
+    )
+    assert late == [(0,)]
+    weeks = rows("meridian", "SELECT DISTINCT recorded_at FROM accounting_usagebatch ORDER BY 1")
+    assert 13 <= len(weeks) <= 15
+    assert all(row[0].weekday() == 0 for row in weeks[:-1])
+    out = io.StringIO()
+    call_command("ledger", "verify", stdout=out)
+    assert out.getvalue().count("all right") == 2
+
+
+def test_the_ways_in_work(var: Path) -> None:
+    load(address="http://demo.example:9")
+    told = content(var)
+    assert (var / "demo.json").stat().st_mode & 0o777 == 0o600
+    for login in told["logins"]:
+        user = User.objects.get(email=login["email"])
+        assert user.check_password(login["password"])
+    choices = queries.organizations_of(User.objects.get(email="jholm@example.org").pk)
+    assert [choice.slug for choice in choices] == ["meridian", "slurm-lab"]
+    for entry in told["organizations"]:
+        assert authenticate_token(entry["token"], now=NOW).organization_id == found(entry["slug"])
+        request = request_of_curl(entry["curl"])
+        assert request.full_url == "http://demo.example:9/api/v1/priorities"
+        (job,) = json.loads(request.data)["jobs"]
+        for table, name in (
+            ("tenancy_account", job["account"]),
+            ("tenancy_person", job["person"]),
+            ("quota_pool", job["pool"]),
+        ):
+            assert (name,) in rows(entry["slug"], f"SELECT name FROM {table}")
+    demo = DemoFile.read(var / "demo.json", base_url="http://localhost:1")
+    assert demo is not None
+    assert "http://localhost:1/api/v1/priorities" in demo.curl
+
+
+def test_a_lost_file_gives_new_ways_in_and_no_second_history(var: Path) -> None:
+    load()
+    counted, before = events(), content(var)
+    (var / "demo.json").unlink()
+    load()
+    after = content(var)
+    assert after["password"] != before["password"]
+    assert User.objects.get(email="ana@example.org").check_password(after["password"])
+    assert authenticate_token(after["token"], now=NOW).organization_id == found("meridian")
+    # One rotation in each organization, and nothing else.
+    assert events() == {slug: count + 1 for slug, count in counted.items()}
+    with pytest.raises(AuthenticationFailed, match="unknown"):
+        authenticate_token(before["token"], now=NOW + timedelta(seconds=1))
+
+
+def test_an_expired_token_is_replaced_and_the_password_kept(var: Path) -> None:
+    load()
+    before = content(var)
+    later = NOW + timedelta(days=400)
+    load(now=later)
+    after = content(var)
+    assert after["password"] == before["password"]
+    assert authenticate_token(after["token"], now=later).organization_id == found("meridian")
+
+
+def test_a_load_that_broke_off_is_taken_up(var: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = history.reports
+
+    def half(*args: Any, **facts: Any):
+        for count, report in enumerate(reports(*args, **facts)):
+            if count == 11:
+                raise RuntimeError("killed")
+            yield report
+
+    monkeypatch.setattr(history, "reports", half)
+    with pytest.raises(RuntimeError):
+        load()
+    monkeypatch.setattr(history, "reports", reports)
+    load(now=NOW + timedelta(hours=7))
+    # With the records of the first run, not those of seven hours later, and each once.
+    demo = few(now=NOW, seed=load_demo.SEED)
+    assert rows("meridian", "SELECT count(*) FROM accounting_usagerecord") == [(len(demo.records),)]
+    assert rows("meridian", "SELECT max(recorded_at) FROM accounting_usagebatch") == [(NOW,)]
+    once = "SELECT count(*) FROM ledger_event WHERE type = '%s'"
+    assert rows("meridian", once % "organization.created") == [(1,)]
+    assert rows("meridian", once % "account.moved") == [(1,)]
+    counted = events()
+    assert "nothing was changed" in load(now=NOW + timedelta(hours=8))
+    assert events() == counted
+
+
+def test_an_organization_of_somebody_else_is_left_alone(db: None) -> None:
+    tenant("meridian")
+    with pytest.raises(CommandError, match="organization of yours"):
+        load()
+    assert queries.organization_id_by_slug("slurm-lab") is None
