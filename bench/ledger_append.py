@@ -73,7 +73,7 @@ def _copied_out(connection: psycopg.Connection, world: World, count: int) -> byt
     """The newest events as COPY text, with places and streams that are free."""
     organization = world.organization_id
     query = (
-        f"SELECT organization_id, position + 1000000000, id, lane, lane_seq + 1000000000, "  # noqa: S608
+        f"SELECT organization_id, position + 1000000000, id, lane, lane_seq + 1000000000, "
         f"'copy:' || stream, {COLUMNS.partition('stream, ')[2]} FROM ledger_event "
         f"WHERE organization_id = '{organization}' ORDER BY position DESC LIMIT {count}"
     )
@@ -82,6 +82,6 @@ def _copied_out(connection: psycopg.Connection, world: World, count: int) -> byt
 
 
 def _copy_in(connection: psycopg.Connection, text: bytes) -> None:
-    with connection.cursor() as cursor:
-        with cursor.copy(f"COPY ledger_event ({COLUMNS}) FROM STDIN") as copy:
-            copy.write(text)
+    statement = f"COPY ledger_event ({COLUMNS}) FROM STDIN"
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(text)

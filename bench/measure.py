@@ -27,7 +27,9 @@ class Report:
 
     results: list[Result] = field(default_factory=list)
 
-    def add(self, name: str, value: float, unit: str, *, at_most=None, at_least=None, note="") -> None:
+    def add(
+        self, name: str, value: float, unit: str, *, at_most=None, at_least=None, note=""
+    ) -> None:
         """Note a result and whether it keeps its bound."""
         bound, ok = "", None
         if at_most is not None:
@@ -38,13 +40,14 @@ class Report:
         print(_line(self.results[-1], None), flush=True)
 
     def finish(self, directory: Path) -> bool:
-        """Print the table with the change since the last run and write JSON; True if all is kept."""
+        """Print the table with the change since the last run, write JSON; True if all is kept."""
         directory.mkdir(parents=True, exist_ok=True)
         earlier = sorted(directory.glob("*.json"))
         before = {}
         if earlier:
             before = {r["name"]: r["value"] for r in json.loads(earlier[-1].read_text())["results"]}
-        print(f"\n{'benchmark':<58} {'value':>12} {'unit':<10} {'bound':<10} {'kept':<5} since last")
+        heads = ("benchmark", "value", "unit", "bound", "kept")
+        print("\n{:<58} {:>12} {:<10} {:<10} {:<5} since last".format(*heads))
         for result in self.results:
             print(_line(result, before.get(result.name)))
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

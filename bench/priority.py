@@ -45,7 +45,7 @@ def _computation(report: Report, world: World) -> None:
         lambda: evaluate(state.tree, usage, algorithm=state.algorithm), rounds=9
     )
     standing = evaluate(state.tree, usage, algorithm=state.algorithm)
-    chance = random.Random(3)  # noqa: S311 - a workload
+    chance = random.Random(3)
     people = [chance.randrange(world.people) for _ in range(JOBS)]
     jobs = domain.Jobs.of(
         [f"job{n}" for n in range(JOBS)],
@@ -70,7 +70,7 @@ def _cold(world: World) -> None:
 
 
 def _body(world: World, count: int) -> bytes:
-    chance = random.Random(4)  # noqa: S311 - a workload
+    chance = random.Random(4)
     now = datetime.now(UTC).replace(microsecond=0)
     jobs = []
     for number in range(count):
@@ -125,5 +125,3 @@ def _rate(address: str, method: str, path: str, body: bytes | None, headers: dic
             raise SystemExit(f"{path} answered {answer.status}")
         count += 1
     return count / elapsed
-
-

@@ -36,7 +36,7 @@ def run(report: Report, world: World, address: str, superuser_url: str) -> None:
 
 
 def _post(address: str, world: World, body: bytes) -> dict:
-    request = urllib.request.Request(  # noqa: S310 - our own server
+    request = urllib.request.Request(
         f"{address}/api/v1/usage?source=bench",
         data=body,
         headers={
@@ -44,14 +44,14 @@ def _post(address: str, world: World, body: bytes) -> dict:
             "Content-Type": "application/x-ndjson",
         },
     )
-    with urllib.request.urlopen(request, timeout=300) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=300) as answer:
         return msgspec.json.decode(answer.read())
 
 
 def _rows(connection: psycopg.Connection, world: World, batch_id: str) -> tuple[bytes, str]:
     fresh = str(new_id())
     query = (
-        f"SELECT {ROW_COLUMNS} FROM accounting_usagerecord "  # noqa: S608 - our own ids
+        f"SELECT {ROW_COLUMNS} FROM accounting_usagerecord "
         f"WHERE organization_id = '{world.organization_id}' AND batch_id = '{batch_id}' "
         "ORDER BY row_no"
     )
@@ -62,9 +62,9 @@ def _rows(connection: psycopg.Connection, world: World, batch_id: str) -> tuple[
 
 
 def _copy_in(connection: psycopg.Connection, text: bytes) -> None:
-    with connection.cursor() as cursor:
-        with cursor.copy(f"COPY accounting_usagerecord ({ROW_COLUMNS}) FROM STDIN") as copy:
-            copy.write(text)
+    statement = f"COPY accounting_usagerecord ({ROW_COLUMNS}) FROM STDIN"
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(text)
     connection.commit()
 
 

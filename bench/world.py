@@ -118,7 +118,7 @@ def build(*, accounts: int = ACCOUNTS, people: int = PEOPLE) -> World:
 
 def usage_lines(world: World, count: int, *, prefix: str, seed: int = 1) -> bytes:
     """NDJSON of `count` ended records of the last week, of 2,000 people at work, a pool each."""
-    chance = random.Random(seed)  # noqa: S311 - a workload, not a secret
+    chance = random.Random(seed)
     now = datetime.now(UTC).replace(microsecond=0)
     active = chance.sample(range(world.people), min(ACTIVE_PEOPLE, world.people))
     lines = []
