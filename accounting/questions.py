@@ -8,7 +8,7 @@ import msgspec
 
 from accounting.priorities import JobError
 from accounting.wire import JOBS_MAX, Job, LooseQuestion, Question
-from accounting.wire_faults import fault
+from config.api.faults import fault
 from ledger.errors import Invalid
 
 _FAILURES = (msgspec.DecodeError, RecursionError)

@@ -7,7 +7,7 @@ import msgspec
 
 from accounting.staging import KEY_LENGTH_MAX, RECORDS_MAX, Batch
 from accounting.wire import LooseBatch, Usage, UsageBatch
-from accounting.wire_faults import Fault, fault
+from config.api.faults import Fault, fault
 from ledger.errors import Invalid
 
 NDJSON = "application/x-ndjson"

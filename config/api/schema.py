@@ -82,6 +82,7 @@ def describe(
     tag: str,
     summary: str,
     gives: Any,
+    status: int = 200,
     takes: Mapping[str, Any] | None = None,
     also_gives: Mapping[str, Any] | None = None,
     parameters: Sequence[OpenApiParameter] = (),
@@ -92,14 +93,15 @@ def describe(
 
     Args:
         gives: the type of the usual answer, as JSON.
+        status: of the usual answer.
         takes: types of the body by media type; a string stands for text of that description.
         also_gives: further media types of the answer.
         problems: statuses beyond those every operation has.
     """
     meanings = _COMMON | (_BODY if takes else {}) | {s: _MEANINGS[s] for s in problems}
-    answers: dict[Any, Any] = {(200, JSON): OpenApiResponse(schema_of(gives), "Done.")}
+    answers: dict[Any, Any] = {(status, JSON): OpenApiResponse(schema_of(gives), "Done.")}
     for media_type, kind in (also_gives or {}).items():
-        answers[200, media_type] = OpenApiResponse(_schema_or_text(kind), "Done.")
+        answers[status, media_type] = OpenApiResponse(_schema_or_text(kind), "Done.")
     problem = schema_of(Problem)
     for status in sorted(meanings):
         answers[status, PROBLEM] = OpenApiResponse(problem, meanings[status])

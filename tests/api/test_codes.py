@@ -18,8 +18,8 @@ REQUEST_FILES = [
     *(ROOT / "tenancy" / name for name in ("callers.py", "policy.py")),
 ]
 ITEM_FILES = [
-    ROOT / "accounting" / name
-    for name in ("staging.py", "priorities.py", "wire_faults.py", "commands/usage.py")
+    *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
+    ROOT / "config" / "api" / "faults.py",
 ]
 NOT_CODES = {"bytes", "max"}
 

@@ -1,6 +1,7 @@
 """The OpenAPI document: complete, valid, the same as openapi.yaml, and true of its examples."""
 
 import io
+import re
 from pathlib import Path
 
 import msgspec
@@ -26,7 +27,7 @@ def document() -> dict:
 
 def test_every_address_is_in_it(document):
     wanted = {f"/api/v1/{pattern.pattern}" for pattern in urlpatterns} - {"/api/v1/schema"}
-    wanted = {address.replace("<uuid:", "{").replace(">", "}") for address in wanted}
+    wanted = {re.sub(r"<\w+:(\w+)>", r"{\1}", address) for address in wanted}
     assert set(document["paths"]) == wanted
     assert document["openapi"] == "3.1.1"
 
@@ -43,7 +44,7 @@ def operations(document: dict):
 
 def test_every_operation_declares_its_refusals_as_problems(document):
     for name, operation in operations(document):
-        refusals = {status: r for status, r in operation["responses"].items() if status != "200"}
+        refusals = {status: r for status, r in operation["responses"].items() if status[0] != "2"}
         assert {"400", "401", "403", "405", "406", "500"} <= set(refusals), name
         if "requestBody" in operation:
             assert {"413", "415"} <= set(refusals), name
