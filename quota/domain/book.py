@@ -98,13 +98,17 @@ class Book:
     def is_slow(self, reclaim_seconds: int) -> bool:
         return reclaim_seconds > self.pool.reclaim_target_seconds
 
+    def guarantee_left(self, row: int) -> int:
+        """What guaranteed use has left of an account's own guarantee; negative after a cut."""
+        return self._guarantee[row] - self._guaranteed_use[row]
+
     def most(self, row: int, tier: Tier, *, slow: bool) -> int:
         """The most units that the tier lets through for the account now."""
         units = self.free
         if tier != "spot":
             units = min(units, self.column.headroom(row))
         if tier == "guaranteed":
-            units = min(units, self._guarantee[row] - self._guaranteed_use[row])
+            units = min(units, self.guarantee_left(row))
         else:
             reclaim_room = self._reclaim_room(row, tier, slow=slow)
             if reclaim_room is not None:
@@ -156,7 +160,7 @@ class Book:
     ) -> Iterator[tuple[int | None, LimitName, int]]:
         """What `most` is the least of: account row or None, the limit's name, units."""
         if tier == "guaranteed":
-            yield row, "guarantee", self._guarantee[row] - self._guaranteed_use[row]
+            yield row, "guarantee", self.guarantee_left(row)
         if tier != "spot":
             for bound in self.column.bounds(row):
                 yield bound.row, bound.limit, bound.units

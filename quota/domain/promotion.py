@@ -1,0 +1,69 @@
+"""Opportunistic allocations rise when guarantees free up. Pure and deterministic.
+
+The classification is recomputed whenever something changed: in the order in which they were
+admitted, each opportunistic allocation whose job did not ask for its tier takes the best tier that
+holds all of it now. A borrowed one becomes guaranteed where the account's own guarantee has room
+(the tree's use stays as it is); a spot one becomes guaranteed or borrowed as if it asked anew. One
+that does not fit leaves the room to those after it. Nothing is ever lowered here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quota.domain.batch import PoolState
+from quota.domain.book import Accounts, Book
+from quota.domain.lifecycle import LIVE, Allocation
+from quota.domain.values import TIERS, AccountKey, Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """An allocation and the tier it rises to."""
+
+    allocation: Allocation
+    tier: Tier
+
+
+def promotions(
+    *,
+    accounts: dict[AccountKey, AccountKey | None],
+    pool: AccountKey,
+    state: PoolState,
+    allocations: Iterable[Allocation],
+) -> tuple[Promotion, ...]:
+    """Who rises in a pool, in order.
+
+    Args:
+        state: of the pool, with these allocations in its holdings; what has lapsed is not.
+        allocations: of the pool; those that cannot rise are passed over.
+    """
+    tree = Accounts(accounts)
+    book = Book(pool, state, tree)
+    found = []
+    for allocation in sorted(allocations, key=lambda a: (a.held_at, a.key, a.attempt)):
+        if allocation.state in LIVE and allocation.tier_wish is None:
+            row = tree.row_of[allocation.account]
+            tier = _rise(book, row, allocation)
+            if tier is not None:
+                found.append(Promotion(allocation=allocation, tier=tier))
+    return tuple(found)
+
+
+def _rise(book: Book, row: int, allocation: Allocation) -> Tier | None:
+    """Enter the allocation in the best tier that holds it; that tier if it is a better one."""
+    if allocation.tier == "guaranteed":
+        return None
+    slow = book.is_slow(allocation.reclaim_seconds)
+    book.add(row, allocation.tier, -allocation.units, slow=slow)
+    best = allocation.tier
+    for tier in TIERS[: TIERS.index(allocation.tier)]:
+        most = (
+            book.guarantee_left(row)
+            if allocation.tier == "borrowed"
+            else book.most(row, tier, slow=slow)
+        )
+        if most >= allocation.units:
+            best = tier
+            break
+    book.add(row, best, allocation.units, slow=slow)
+    return best if best != allocation.tier else None
