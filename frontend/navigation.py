@@ -29,7 +29,7 @@ class Group:
 
 _MAIN = (
     ("Overview", "overview", "speedometer2", "h", None),
-    ("Fair-share", "fairshare", "diagram-3", "f", READ),
+    ("Fair-share", "fairshare", "diagram-3", "f", None),
     ("Usage", "usage", "graph-up", "u", READ),
     ("Ledger", "ledger", "journal-text", "l", LEDGER_READ),
 )

@@ -33,6 +33,15 @@ def path_to(state: State, account: int) -> list[int]:
     return path[::-1]
 
 
+def is_below(state: State, name: str, tops: Iterable[UUID]) -> bool:
+    """Whether an account is one of `tops` or lies below one."""
+    index = state.names.account_by_name.get(name)
+    if index is None:
+        return False
+    ids = {state.names.account_ids[one] for one in path_to(state, index)}
+    return not ids.isdisjoint(tops)
+
+
 def own_rows(
     state: State, result: Fairshare, person_id: UUID, accounts: Iterable[str]
 ) -> dict[str, NodeRow]:

@@ -1,7 +1,8 @@
 """The fair-share explorer, and the explanation of one person's number down to the records.
 
-Everybody with a role sees the accounts: a place in the tree means nothing without the others.
-People are seen with a role on their account or above it, and everybody sees themselves.
+Whoever has a role or works under an account sees the accounts: a place in the tree means nothing
+without the others. People are seen with a role on their account or above it, and everybody sees
+themselves.
 """
 
 from collections.abc import Sequence
@@ -50,10 +51,10 @@ class TreeLine:
 def explorer(request: PageRequest) -> HttpResponse:
     """The tree: share against use, level, factor and rank; at any instant (`at`)."""
     here = request.page
-    _require_any_role(here)
     at, chosen_at = _instant(request)
     sort = parameters.choice(request.GET, "sort", SORTS, "name")
     state, result = fairshare.standing(here.id, at=at, now=here.now)
+    _require_a_part(here, state)
     opened = _opened(request, state)
     tree = _Tree(here, state, result, opened, sort=sort, at=chosen_at)
     return render(
@@ -117,12 +118,12 @@ def _instant(request: PageRequest) -> tuple[datetime, str]:
     return given, given.isoformat().replace("+00:00", "Z")
 
 
-def _require_any_role(here: Page) -> None:
-    if READ not in here.held:
+def _require_a_part(here: Page, state: State) -> None:
+    if READ not in here.held and here.actor.id not in state.names.person_ids:
         roles = granting(READ)
         raise Denied(
             "role_missing",
-            "The fair-share tree is for people with a role on some account.",
+            "The fair-share tree is for people with a role or a place on some account.",
             facts={"permission": READ, "roles": list(roles)},
         )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from uuid import UUID
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
@@ -12,7 +13,7 @@ from accounting.queries.fairshare import NodeRow
 from accounting.queries.usage import AccountUse
 from frontend import charts, history, parameters
 from frontend.pages import Page, PageRequest, page, render
-from frontend.standing import own_rows, scale_of
+from frontend.standing import is_below, own_rows, scale_of
 from ledger.queries import EventRow
 from ledger.queries import history as ledger_history
 from tenancy import policy, queries
@@ -49,10 +50,10 @@ def overview(request: PageRequest) -> HttpResponse:
         return render(request, "overview.html", {"cards": [], "readable": bool(readable)})
     state, result = fairshare.standing(here.id, at=here.now, now=here.now)
     context = {
-        "cards": _cards(here, cards_of, state, result),
+        "cards": _cards(here, cards_of, readable, state, result),
         "people_count": state.tree.person_count,
         "card_days": CARD_DAYS,
-        **_use(request, mine, readable),
+        **_use(request, [one for one in mine if is_below(state, one.name, readable)], readable),
         **_siblings(here, mine, state, result),
         "partials": ("use-panel",),
     }
@@ -71,7 +72,9 @@ def _card_accounts(here: Page, mine: list[AccountRow]) -> list[AccountRow]:
     return mine[:CARDS_MAX]
 
 
-def _cards(here: Page, accounts: list[AccountRow], state: State, result) -> list[Card]:
+def _cards(
+    here: Page, accounts: list[AccountRow], readable: tuple[UUID, ...], state: State, result
+) -> list[Card]:
     use = usage.use_of_accounts(
         here.id,
         [account.id for account in accounts],
@@ -89,7 +92,7 @@ def _cards(here: Page, accounts: list[AccountRow], state: State, result) -> list
             else None,
             own=own.get(account.name),
             use=use[account.id],
-            readable=READ in here.held,
+            readable=is_below(state, account.name, readable),
         )
         for account in accounts
     ]

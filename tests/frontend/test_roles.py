@@ -84,3 +84,14 @@ def test_a_login_without_organization_is_told_so(db, client, django_user_model):
     page = client.get("/")
     assert page.status_code == 403
     assert b"belongs to no organization" in page.content
+
+
+def test_somebody_who_only_works_here_sees_the_tree_and_themselves(acme, browse):
+    acme.person("nina", "nlp")
+    client = browse(acme, "nina")
+    page = client.get("/").content.decode()
+    assert "My fair-share factor" in page and "/usage?account" not in page
+    assert client.get("/fairshare/nlp/nina").status_code == 200
+    assert client.get("/fairshare/nlp/bob").status_code == 403
+    tree = client.get("/fairshare").content.decode()
+    assert "Nina" in tree and "Bob" not in tree
