@@ -89,7 +89,7 @@ def count(it: Tenant, table: str) -> int:
 
 
 def test_the_sample_of_a_real_cluster(lab_with_tree: Tenant, run: Run) -> None:
-    # The kind h100 finds lab-h100: its flavor is lab-h100-80gb here, so the kind is said.
+    # The flavor is lab-h100-80gb here, which no kind finds: it has to be said.
     printed = run(SACCT, "--map", "kind:h100=lab-h100")
     assert unit_seconds(lab_with_tree) == 4064
     assert "22 accepted, 0 duplicates, 0 conflicts, 0 rejected, 34 skipped" in printed
