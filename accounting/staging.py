@@ -3,6 +3,10 @@
 `Batch.add` takes a record in plain values, checks what can be checked without the database and
 writes its line of `COPY` text. What fails is listed with its line, field and reason; the rest goes
 on. Names become ids later, in SQL, against what the organization knows at that moment.
+
+The digest of that text (16 bytes of BLAKE2b over all columns from `source` to `labels`) is the
+record's content: by it a record sent again is known as a duplicate. It is stored for good, so the
+text must never be written differently; a test holds two digests fixed.
 """
 
 import hashlib

@@ -8,7 +8,8 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        from config import wiring
+        # Importing the Celery application makes it the one that tasks are sent through.
+        from config import celery, wiring  # noqa: F401
         from config.database import check_server
 
         register(check_server, Tags.database)

@@ -212,3 +212,26 @@ def test_the_order_of_arrival_changes_no_sum(acme, globex):
         "FROM accounting_decayedusage"
     )
     assert rows(acme, sums) == rows(globex, sums)
+
+
+def test_the_fingerprint_of_a_records_content_never_changes(acme):
+    """Records sent again in ten years must still be duplicates: these digests are kept forever."""
+    acme.use(
+        record("plain"),
+        record(
+            "full",
+            tier="spot",
+            hours=None,
+            start=NOW - timedelta(microseconds=1),
+            compute_util=0.25,
+            productive_util=0.5,
+            memory_gb=61.5,
+            supersedes="old",
+            supersedes_optional=True,
+            labels={"b": "2", "a": 'q"\\\tz'},
+        ),
+    )
+    assert rows(acme, "SELECT key, content::text FROM accounting_usagerecord ORDER BY key") == [
+        ("full", "6fc4f672-0965-a9c8-94f4-2becd3a8e0ab"),
+        ("plain", "ed019188-35b3-7f66-1aff-c498a5a0cd3e"),
+    ]
