@@ -27,7 +27,9 @@
     if (!all.length) return;
     row = Math.min(Math.max(row + step, 0), all.length - 1);
     all.forEach((one, index) => one.classList.toggle("current", index === row));
-    const link = all[row].querySelector("a[href], button");
+    // Links only: a button in a row acts, and Enter must open, never revoke or rotate.
+    const link = all[row].querySelector("a[href]");
+    if (!link) all[row].tabIndex = -1;
     (link || all[row]).focus({ preventScroll: true });
     all[row].scrollIntoView({ block: "nearest" });
   }

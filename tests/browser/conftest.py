@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -45,13 +46,17 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("chromium is not installed; `apt install chromium` to run browser tests")
     # Playwright's synchronous interface runs inside an event loop, which Django takes for
-    # asynchronous code that must not use the ORM. It is the only user of its thread.
+    # asynchronous code that must not use the ORM. It is the only user of its thread. Inside the
+    # loop Django also keeps connections apart from those outside: each set is closed where it is
+    # seen, or dropping the test database would kill one that a later test still holds.
+    connections.close_all()
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
             yield chromium
             chromium.close()
+            connections.close_all()
 
 
 @pytest.fixture

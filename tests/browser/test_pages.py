@@ -159,6 +159,20 @@ def test_the_keyboard_goes_to_pages_rows_search_and_help(
     expect(page.locator("#search")).to_be_focused()
 
 
+def test_enter_on_a_row_never_acts(page: Page, sign_in: Callable, acme: Tenant):
+    # Rows of this page hold no link, only buttons that take a role away.
+    sign_in(page, acme, "otto")
+    page.goto("/settings/people")
+    roles = page.get_by_role("button", name=re.compile("^Take away"))
+    before = roles.count()
+    assert before > 0
+    page.keyboard.press("j")
+    expect(page.locator("[data-rows] tr.current")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.reload()
+    expect(roles).to_have_count(before)
+
+
 def test_the_theme_is_kept_and_outranks_the_systems(
     new_page: Callable[..., Page], sign_in: Callable, used: Tenant
 ):
