@@ -110,8 +110,8 @@ class Admissions:
 
     def _rule_blocks(self, request: AdmissionRequest) -> list[Block]:
         """What the job's class forbids, whatever is free."""
-        need = request.needs[0]
-        if not any(need.units for need in request.needs):
+        need = next((need for need in request.needs if need.units), None)
+        if need is None:
             return []
         blocks = []
         if request.priority_class == _PRODUCTION_SERVING and request.tier in ("borrowed", "spot"):
@@ -213,5 +213,5 @@ def _tiers(request: AdmissionRequest) -> tuple[Tier, ...]:
 
 
 def _unrelated(need: Need, limit: LimitName, account: AccountKey | None = None) -> Block:
-    """A reason that no amount of room would lift."""
-    return Block(pool=need.pool, account=account, limit=limit, available=0, short_by=need.least)
+    """A reason that no amount of room would lift: all that is asked is short."""
+    return Block(pool=need.pool, account=account, limit=limit, available=0, short_by=need.units)
