@@ -25,6 +25,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 3600,
         "options": {"expires": 3000},
     },
+    "ledger-receipts": {
+        "task": "ledger.tasks.forget_receipts",
+        "schedule": crontab(hour=3, minute=20),
+        "options": {"expires": 3600},
+    },
     "usage-settlement": {
         "task": "accounting.tasks.settle_usage",
         "schedule": 60,

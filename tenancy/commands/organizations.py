@@ -79,6 +79,10 @@ def _check(command: CreateOrganization) -> None:
             field="time_zone",
         ) from error
     with server_cursor() as cursor:
+        # Across organizations no row lock can make the slug unique for two calls at once.
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))", (f"slug:{command.slug}",)
+        )
         taken = cursor.execute(
             "SELECT tenancy_organization_by_slug(%b)", (command.slug,)
         ).fetchone()[0]
