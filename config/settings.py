@@ -110,6 +110,7 @@ AUTH_USER_MODEL = "tenancy.User"
 MIDDLEWARE = [
     "config.middleware.RequestContextMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "config.api.lane.MachineLane",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -19,7 +19,7 @@ _STAMP_SECONDS = 60
 
 # One statement, one round trip: find the organization, enter it for this statement's transaction,
 # read the token through its wall.
-_LOOK_UP = "SELECT * FROM tenancy_authenticate_token(%b)"
+_LOOK_UP = "SELECT * FROM tenancy_authenticate_token($1)"
 
 LookUp = Callable[[UUID], tuple | None]
 
@@ -68,7 +68,7 @@ class TokenAuthentication(BaseAuthentication):
 
 def _look_up(token_id: UUID) -> tuple | None:
     """What is known of a token, whatever its state: one round trip, no transaction."""
-    return first_row(_LOOK_UP, (token_id,))
+    return first_row(_LOOK_UP, token_id.hex)
 
 
 def authenticate_token(text: str, *, now: datetime, look_up: LookUp = _look_up) -> Machine:

@@ -35,7 +35,7 @@ EXPLAIN = query(
     f"`1` adds to each of up to {EXPLAINED_MAX} jobs why it stands where it stands.",
     enum=["0", "1", "false", "true"],
 )
-_TOKEN_AND_VERSIONS = "SELECT * FROM accounting_authenticate_token(%b)"
+_TOKEN_AND_VERSIONS = "SELECT * FROM accounting_authenticate_token($1)"
 
 
 class PrioritiesOperation(Operation):
@@ -49,7 +49,7 @@ class PrioritiesOperation(Operation):
         super().authenticate(request, look_up=self._look_up)
 
     def _look_up(self, token_id: UUID) -> tuple | None:
-        row = first_row(_TOKEN_AND_VERSIONS, (token_id,))
+        row = first_row(_TOKEN_AND_VERSIONS, token_id.hex)
         if row is not None and row[-1] is not None:
             self.versions = Versions(*row[-2:])
         return row
