@@ -7,16 +7,33 @@ from accounting.api.fairshare import FairshareOperation
 from accounting.api.priorities import PrioritiesOperation
 from accounting.api.usage import RecordUsageOperation
 from ledger.api import EventOperation, EventsOperation
+from quota.api import FlavorsOperation, PoolsOperation
+from tenancy.api.accounts import AccountOperation, AccountsOperation, ArchiveAccountOperation
+from tenancy.api.me import MeOperation
+from tenancy.api.people import AccountPeopleOperation, AccountPersonOperation, PeopleOperation
+from tenancy.api.tokens import RevokeTokenOperation, RotateTokenOperation, TokensOperation
 
 urlpatterns = [
+    path("accounts", AccountsOperation.as_view(), name="api-accounts"),
+    path("accounts/<str:name>", AccountOperation.as_view(), name="api-account"),
+    path("accounts/<str:name>/archive", ArchiveAccountOperation.as_view()),
+    path("accounts/<str:name>/people", AccountPeopleOperation.as_view()),
+    path("accounts/<str:name>/people/<str:person>", AccountPersonOperation.as_view()),
     path("fairshare", FairshareOperation.as_view(), name="fairshare"),
     path("ledger/events", EventsOperation.as_view(), name="ledger-events"),
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),
+    path("flavors", FlavorsOperation.as_view()),
+    path("me", MeOperation.as_view()),
+    path("people", PeopleOperation.as_view()),
+    path("pools", PoolsOperation.as_view()),
     path("priorities", PrioritiesOperation.as_view(), name="priorities"),
     path(
         "schema",
         SpectacularAPIView.as_view(api_version="v1", versioning_class=None),
         name="schema",
     ),
+    path("tokens", TokensOperation.as_view()),
+    path("tokens/<uuid:token_id>/revoke", RevokeTokenOperation.as_view()),
+    path("tokens/<uuid:token_id>/rotate", RotateTokenOperation.as_view()),
     path("usage", RecordUsageOperation.as_view(), name="usage"),
 ]

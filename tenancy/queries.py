@@ -1,6 +1,6 @@
 """Reads of tenancy, bounded. All but the directory questions run inside `scope.reading`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -186,6 +186,72 @@ def children(
     return [_account_row(row) for row in rows]
 
 
+def accounts(
+    organization_id: UUID,
+    *,
+    under: Sequence[UUID] | None = None,
+    parent_id: UUID | None = None,
+    archived: bool = False,
+    after_name: str = "",
+    limit: int = LIST_MAX,
+) -> list[AccountRow]:
+    """Accounts at or below any of `under` (None: all), by name, from `after_name` on.
+
+    Args:
+        parent_id: only those right below it.
+        archived: archived ones too.
+    """
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_ACCOUNT_COLUMNS} FROM tenancy_account a WHERE a.organization_id = %b "
+            "AND a.name > %b AND (%b::uuid[] IS NULL OR a.ancestors && %b::uuid[]) "
+            "AND (%b::uuid IS NULL OR a.parent_id = %b) "
+            "AND (%b OR a.archived_at IS NULL) ORDER BY a.name LIMIT %b",
+            (
+                *(organization_id, after_name),
+                *((None, None) if under is None else (list(under), list(under))),
+                *(parent_id, parent_id, archived, min(limit, LIST_MAX)),
+            ),
+        ).fetchall()
+    return [_account_row(row) for row in rows]
+
+
+def people(
+    organization_id: UUID,
+    *,
+    under: Sequence[UUID] | None = None,
+    after_name: str = "",
+    limit: int = LIST_MAX,
+) -> list[PersonRow]:
+    """People by name, from `after_name` on; with `under`, those who work at or below any of it."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT p.id, p.name, p.display_name, p.email FROM tenancy_person p "
+            "WHERE p.organization_id = %b AND p.name > %b AND (%b::uuid[] IS NULL OR EXISTS ("
+            "  SELECT 1 FROM tenancy_association s JOIN tenancy_account a "
+            "  ON a.organization_id = s.organization_id AND a.id = s.account_id "
+            "  WHERE s.organization_id = p.organization_id AND s.person_id = p.id "
+            "  AND a.ancestors && %b::uuid[])) ORDER BY p.name LIMIT %b",
+            (
+                *(organization_id, after_name),
+                *((None, None) if under is None else (list(under), list(under))),
+                min(limit, LIST_MAX),
+            ),
+        ).fetchall()
+    return [PersonRow(*row) for row in rows]
+
+
+def roles_of(organization_id: UUID, person_id: UUID) -> list[tuple[str, str]]:
+    """(account, role) pairs that a person holds, by account; at most LIST_MAX."""
+    with server_cursor() as cursor:
+        return cursor.execute(
+            "SELECT a.name, m.role FROM tenancy_membership m JOIN tenancy_account a "
+            "ON a.organization_id = m.organization_id AND a.id = m.account_id "
+            "WHERE m.organization_id = %b AND m.person_id = %b ORDER BY 1, 2 LIMIT %b",
+            (organization_id, person_id, LIST_MAX),
+        ).fetchall()
+
+
 def person(organization_id: UUID, person_id: UUID) -> PersonRow:
     """One person.
 
@@ -273,22 +339,36 @@ def roles_on(organization_id: UUID, account_id: UUID) -> list[RoleRow]:
     return [RoleRow(*row) for row in rows]
 
 
+_TOKEN = (
+    "SELECT t.id, t.name, t.scopes, t.pool_ids, t.issued_at, t.expires_at, t.revoked_at, "
+    "t.previous_until, u.used_at FROM tenancy_apitoken t LEFT JOIN tenancy_tokenuse u "
+    "ON u.organization_id = t.organization_id AND u.token_id = t.id "
+)
+
+
 def tokens(organization_id: UUID) -> list[TokenRow]:
     """All tokens, newest first; at most LIST_MAX."""
     with server_cursor() as cursor:
         rows = cursor.execute(
-            "SELECT t.id, t.name, t.scopes, t.pool_ids, t.issued_at, t.expires_at, t.revoked_at, "
-            "t.previous_until, u.used_at FROM tenancy_apitoken t LEFT JOIN tenancy_tokenuse u "
-            "ON u.organization_id = t.organization_id AND u.token_id = t.id "
-            "WHERE t.organization_id = %b ORDER BY t.issued_at DESC, t.id LIMIT %b",
+            f"{_TOKEN} WHERE t.organization_id = %b ORDER BY t.issued_at DESC, t.id LIMIT %b",
             (organization_id, LIST_MAX),
         ).fetchall()
-    return [
-        TokenRow(
-            row[0], row[1], tuple(row[2]), tuple(row[3]) if row[3] is not None else None, *row[4:]
-        )
-        for row in rows
-    ]
+    return [_token_row(row) for row in rows]
+
+
+def token(organization_id: UUID, token_id: UUID) -> TokenRow:
+    """One token.
+
+    Raises:
+        NotFound: no such token.
+    """
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            f"{_TOKEN} WHERE t.organization_id = %b AND t.id = %b", (organization_id, token_id)
+        ).fetchone()
+    if row is None:
+        raise NotFound("token_unknown", "There is no such token.", field="token")
+    return _token_row(row)
 
 
 def names_of(
@@ -307,3 +387,10 @@ def names_of(
 
 def _account_row(row: tuple) -> AccountRow:
     return AccountRow(row[0], row[1], row[2], row[3], tuple(row[4]), row[5], row[6])
+
+
+def _token_row(row: tuple) -> TokenRow:
+    scopes, pool_ids = row[2:4]
+    return TokenRow(
+        *row[:2], tuple(scopes), None if pool_ids is None else tuple(pool_ids), *row[4:]
+    )

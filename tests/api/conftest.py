@@ -30,9 +30,20 @@ class Api:
         content_type: str = "application/json",
         **headers: str,
     ) -> HttpResponse:
+        return self.send("POST", path, body, content_type=content_type, **headers)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = b"",
+        *,
+        content_type: str = "application/json",
+        **headers: str,
+    ) -> HttpResponse:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.client.generic(
-            "POST", f"/api/v1/{path}", data, content_type, headers=self._headers(headers)
+            method, f"/api/v1/{path}", data, content_type, headers=self._headers(headers)
         )
 
     def _headers(self, given: dict[str, str]) -> dict[str, str]:
@@ -68,3 +79,10 @@ def is_problem(response: HttpResponse, status: int, code: str) -> dict[str, Any]
     assert body["title"] and body["detail"] and body["request_id"]
     assert body["instance"].startswith("/")
     return body
+
+
+def signed_in(tenant: Tenant, name: str) -> Api:
+    """A person of a tenant, with a session."""
+    client = Client()
+    client.force_login(tenant.users.get(name) or tenant.login(name))
+    return Api(None, client)

@@ -15,7 +15,13 @@ REQUEST_FILES = [
     *sorted((ROOT / "accounting" / "api").glob("*.py")),
     *(ROOT / "accounting" / name for name in ("questions.py", "usage_bodies.py")),
     *(ROOT / "ledger" / name for name in ("api.py", "execution.py", "queries.py")),
-    *(ROOT / "tenancy" / name for name in ("callers.py", "policy.py")),
+    *(
+        ROOT / "tenancy" / name
+        for name in ("callers.py", "policy.py", "queries.py", "loading.py", "domain/tree.py")
+    ),
+    *sorted((ROOT / "tenancy" / "api").glob("*.py")),
+    *(ROOT / "tenancy" / "commands" / f"{name}.py" for name in ("accounts", "people", "tokens")),
+    ROOT / "quota" / "api.py",
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
