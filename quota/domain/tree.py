@@ -20,6 +20,8 @@ their size, whatever the shape of the tree.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,28 +238,31 @@ def headroom_of(tree: QuotaTree, used: Ints) -> Ints:
 def _amounts(rows: Rows | Ints, count: int) -> Ints:
     """Nodes x pools as int64, or as Python integers where one does not fit."""
     if isinstance(rows, np.ndarray):
-        found = rows
-    else:
-        try:
-            found = np.array([list(row) for row in rows], dtype=np.int64)
-        except OverflowError:
-            found = np.array([list(row) for row in rows], dtype=object)
-        except ValueError as error:
-            raise Invalid("quota_tree", "Every node needs one amount per pool.") from error
-    if not count and not found.size:
-        return found.reshape(0, found.shape[1] if found.ndim == 2 else 0)
-    if found.ndim != 2 or len(found) != count:
-        raise Invalid("quota_tree", "Every node needs one amount per pool.")
-    return found
+        if rows.ndim != 2 or len(rows) != count:
+            raise Invalid("quota_tree", "Every node needs one amount per pool.")
+        return rows
+    flat, shape = _flat(rows, count)
+    try:
+        return np.array(flat, dtype=np.int64).reshape(shape)
+    except OverflowError:
+        return np.array(flat, dtype=object).reshape(shape)
 
 
 def _limits(rows: LimitRows, shape: tuple[int, ...]) -> tuple[Ints, Bools]:
     """Amounts with 0 for None, and where there is a limit."""
-    amounts = _amounts([[limit or 0 for limit in row] for row in rows], shape[0])
-    if amounts.shape != shape:
+    flat, found = _flat(rows, shape[0])
+    if found != shape:
         raise Invalid("quota_tree", "Every node needs one limit per pool; None is no limit.")
-    bounded = np.array([[limit is not None for limit in row] for row in rows], dtype=np.bool_)
-    return amounts, bounded.reshape(shape)
+    amounts = _amounts([[limit or 0 for limit in flat]], 1).reshape(shape)
+    return amounts, np.array([limit is not None for limit in flat], dtype=np.bool_).reshape(shape)
+
+
+def _flat(rows: LimitRows, count: int) -> tuple[list[Any], tuple[int, int]]:
+    """All cells in one list, and nodes x pools."""
+    width = len(rows[0]) if count and len(rows) == count else 0
+    if len(rows) != count or any(len(row) != width for row in rows):
+        raise Invalid("quota_tree", "Every node needs one amount per pool.")
+    return list(chain.from_iterable(rows)), (count, width)
 
 
 def _refuse_row(why: str, row: int) -> Invalid:
