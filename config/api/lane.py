@@ -30,4 +30,7 @@ class MachineLane:
         request.get_host()  # as CommonMiddleware does: forged hosts are refused
         match = resolve(request.path_info)
         request.resolver_match = match
-        return match.func(request, *match.args, **match.kwargs)
+        answer = match.func(request, *match.args, **match.kwargs)
+        # Django's handler would do this: some answers are written only when they are rendered.
+        render = getattr(answer, "render", None)
+        return render() if callable(render) else answer

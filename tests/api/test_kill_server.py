@@ -47,9 +47,11 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws", "--host"]
-            + ["127.0.0.1", "--port", str(self.port), "--workers", "1", "--log-level", "error"]
-            + ["config.wsgi:application"],
+            [
+                *(sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws"),
+                *("--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"),
+                *("--log-level", "error", "config.wsgi:application"),
+            ],
             cwd=ROOT,
             env=self.environment,
             start_new_session=True,
