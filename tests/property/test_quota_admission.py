@@ -1,12 +1,12 @@
 """Laws of admission: conservation, no deficit is ever made, no trace of a denial, promises kept."""
 
-from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quota.domain import balance
 from quota.domain.admission import Admissions
 from quota.domain.batch import AdmissionRequest, Holding, Need, PoolState, Verdict
 from quota.domain.lifecycle import Allocation, hold
@@ -89,14 +89,8 @@ def held(requests: list[AdmissionRequest], verdicts: list[Verdict]) -> list[Allo
 
 
 def holdings(allocations: list[Allocation], pool: str) -> dict[AccountKey, Holding]:
-    found: dict[AccountKey, Counter[str]] = {}
-    for allocation in allocations:
-        if allocation.pool == pool:
-            counted = found.setdefault(allocation.account, Counter())
-            counted[allocation.tier] += allocation.units
-            if allocation.tier != "guaranteed" and allocation.reclaim_seconds > 300:
-                counted[f"slow_{allocation.tier}"] += allocation.units
-    return {account: Holding(**counted) for account, counted in found.items()}
+    here = [allocation for allocation in allocations if allocation.pool == pool]
+    return balance.holdings(Pool(name=pool, capacity=0), here, now=NOW)
 
 
 def roots_left(world: World, pool: str, use: dict[AccountKey, Holding]) -> list[int]:
@@ -130,6 +124,8 @@ def test_conservation_and_no_root_is_ever_made_negative(
         in_use = sum(holding.total for holding in use.values())
         assert book.in_use == in_use
         assert in_use + book.free == pool.usable
+        here = [allocation for allocation in allocations if allocation.pool == name]
+        assert balance.balance(pool, here, now=NOW).holds
         assert book.free >= 0
         assert min(roots_left(world, name, use)) >= 0
         for account, holding in use.items():
