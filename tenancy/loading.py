@@ -20,6 +20,15 @@ def lock_tree(unit: Unit) -> None:
         )
 
 
+def hold_tree(unit: Unit) -> None:
+    """Keep the tree as it is while something is decided on it; others may hold it, too. Comes
+    before every lock of a pool (docs/design.md part 11)."""
+    with server_cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM tenancy_organization WHERE id = %b FOR SHARE", (unit.organization_id,)
+        )
+
+
 def account(unit: Unit, account_id: UUID, *, field: str = "account") -> AccountNode:
     """One account.
 
@@ -106,3 +115,15 @@ def _node(row: tuple) -> AccountNode:
         shares=row[4],
         archived=row[5],
     )
+
+
+def other_operators_of_the_root(unit: Unit, person_id: UUID) -> int:
+    """How many people besides this one operate the whole organization."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT count(*) FROM tenancy_membership m JOIN tenancy_organization o "
+            "ON o.id = m.organization_id AND o.root_account_id = m.account_id "
+            "WHERE m.organization_id = %b AND m.role = 'operator' AND m.person_id <> %b",
+            (unit.organization_id, person_id),
+        ).fetchone()
+    return row[0]

@@ -302,9 +302,14 @@ def people_of(
 
 
 def search(
-    organization_id: UUID, text: str, *, limit: int = 10
+    organization_id: UUID, text: str, *, seen_by: UUID | None = None, limit: int = 10
 ) -> tuple[list[AccountRow], list[PersonRow]]:
-    """Accounts and people whose name begins with `text`, for the search box."""
+    """Accounts and people whose name begins with `text`, for the search box.
+
+    Args:
+        seen_by: only people who work under an account on or below which this person holds a role,
+            and this person; None: everybody.
+    """
     prefix = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     with server_cursor() as cursor:
         accounts = cursor.execute(
@@ -313,10 +318,20 @@ def search(
             (organization_id, prefix, min(limit, LIST_MAX)),
         ).fetchall()
         people = cursor.execute(
-            "SELECT id, name, display_name, email FROM tenancy_person "
-            "WHERE organization_id = %b AND (name ILIKE %b OR display_name ILIKE %b) "
-            "ORDER BY name LIMIT %b",
-            (organization_id, prefix, prefix, min(limit, LIST_MAX)),
+            "SELECT p.id, p.name, p.display_name, p.email FROM tenancy_person p "
+            "WHERE p.organization_id = %b AND (p.name ILIKE %b OR p.display_name ILIKE %b) "
+            "AND (%b::uuid IS NULL OR p.id = %b::uuid OR EXISTS ("
+            "  SELECT 1 FROM tenancy_association s "
+            "  JOIN tenancy_account a ON a.organization_id = s.organization_id "
+            "    AND a.id = s.account_id "
+            "  JOIN tenancy_membership m ON m.organization_id = a.organization_id "
+            "    AND m.account_id = ANY(a.ancestors) AND m.person_id = %b::uuid "
+            "  WHERE s.organization_id = p.organization_id AND s.person_id = p.id)) "
+            "ORDER BY p.name LIMIT %b",
+            (
+                *(organization_id, prefix, prefix, seen_by, seen_by, seen_by),
+                min(limit, LIST_MAX),
+            ),
         ).fetchall()
     return [_account_row(row) for row in accounts], [PersonRow(*row) for row in people]
 

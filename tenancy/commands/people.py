@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger.errors import Conflict, Invalid, NotFound
+from ledger.errors import Conflict, Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from tenancy import events, loading
 from tenancy.domain import tree
@@ -138,8 +138,19 @@ class RevokeRole:
 
 @handles(RevokeRole, permission=TREE_WRITE, on="account_id")
 def revoke_role(command: RevokeRole, unit: Unit) -> PersonRef:
-    """Record the loss of the role."""
+    """Record the loss of the role. Somebody must remain who can give roles."""
     _check_role(unit, command)
+    on_root = loading.account(unit, command.account_id).parent_id is None
+    if (
+        command.role == Role.OPERATOR
+        and on_root
+        and not loading.other_operators_of_the_root(unit, command.person_id)
+    ):
+        raise Refused(
+            "last_operator",
+            "This is the last operator of the organization. Make somebody else one first.",
+            field="role",
+        )
     unit.record(
         events.MembershipRevoked(
             account_id=command.account_id, person_id=command.person_id, role=command.role

@@ -60,4 +60,6 @@ def test_priority_terms_leave_out_what_is_switched_off():
 
 
 def test_every_event_has_a_sentence():
-    assert set(event_types()) <= set(history.SENTENCES)
+    # Other tests register events of their own beside the product's.
+    ours = {name for name in event_types() if not name.startswith("test.")}
+    assert ours <= set(history.SENTENCES)

@@ -3,10 +3,10 @@
 import pytest
 
 from ledger import scope
-from ledger.errors import Denied, NotFound
+from ledger.errors import Denied, NotFound, Refused
 from ledger.ids import new_id
 from ledger.types import SYSTEM, Actor, ActorKind
-from tenancy import policy
+from tenancy import policy, queries
 from tenancy.commands.accounts import MoveAccount, OpenAccount
 from tenancy.commands.organizations import CreateOrganization
 from tenancy.commands.people import GrantRole, RevokeRole, SetAssociation
@@ -134,3 +134,25 @@ def test_every_role_may_read_and_only_operators_change_the_tree():
         assert roles.SYSTEM_ONLY not in held
         assert (roles.TREE_WRITE in held) == (role is Role.OPERATOR)
     assert roles.granting(roles.PEOPLE_WRITE) == ("lead", "operator")
+
+
+def test_the_last_operator_of_the_organization_stays(acme):
+    wish = RevokeRole(account_id=acme.root, person_id=acme.people["otto"], role="operator")
+    with pytest.raises(Refused) as caught:
+        acme.run(wish, by=acme.actor("otto"))
+    assert caught.value.code == "last_operator"
+    assert may(acme, "otto", roles.TREE_WRITE, "root")
+    acme.role("alice", "operator")
+    acme.run(wish, by=acme.actor("otto"))
+    assert not may(acme, "otto", roles.TREE_WRITE, "root")
+
+
+def test_search_finds_people_only_where_one_has_a_role(acme):
+    acme.person("bert", "serving")
+    with scope.reading(acme.id):
+        everybody = queries.search(acme.id, "b")[1]
+        seen_by_alice = queries.search(acme.id, "b", seen_by=acme.people["alice"])[1]
+        seen_by_bert = queries.search(acme.id, "b", seen_by=acme.people["bert"])[1]
+    assert [one.name for one in everybody] == ["bert", "bob"]
+    assert [one.name for one in seen_by_alice] == ["bob"]
+    assert [one.name for one in seen_by_bert] == ["bert"]
