@@ -6,6 +6,12 @@ from drf_spectacular.views import SpectacularAPIView
 from accounting.api.fairshare import FairshareOperation
 from accounting.api.priorities import PrioritiesOperation
 from accounting.api.usage import RecordUsageOperation
+from accounting.api.usage_reads import (
+    UsageBatchesOperation,
+    UsageBatchOperation,
+    UsageBatchRecordsOperation,
+    UsageDaysOperation,
+)
 from ledger.api import EventOperation, EventsOperation
 from quota.api import FlavorsOperation, PoolsOperation
 from tenancy.api.accounts import AccountOperation, AccountsOperation, ArchiveAccountOperation
@@ -36,4 +42,8 @@ urlpatterns = [
     path("tokens/<uuid:token_id>/revoke", RevokeTokenOperation.as_view()),
     path("tokens/<uuid:token_id>/rotate", RotateTokenOperation.as_view()),
     path("usage", RecordUsageOperation.as_view(), name="usage"),
+    path("usage/batches", UsageBatchesOperation.as_view()),
+    path("usage/batches/<uuid:batch_id>", UsageBatchOperation.as_view()),
+    path("usage/batches/<uuid:batch_id>/records", UsageBatchRecordsOperation.as_view()),
+    path("usage/days", UsageDaysOperation.as_view()),
 ]

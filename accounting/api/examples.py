@@ -126,3 +126,46 @@ SSHARE = answer_example(
     "  nlp|bob|1|0.333333|80640|0.800000|1.000000|0.250000|0.333333\n",
     media_type="text/plain",
 )
+USAGE_DAYS = answer_example(
+    "One day of one account on one pool",
+    {
+        "since": "2026-11-29",
+        "until": "2026-11-29",
+        "groups": [
+            {
+                "day": "2026-11-29",
+                "account": "nlp",
+                "person": None,
+                "pool": "h100",
+                "tier": None,
+                "unit_seconds": "100800.000000",
+                "weighted": "100800.0000000000",
+                "compute_util": 0.83,
+                "compute_known": 1.0,
+                "productive_util": None,
+                "productive_known": 0.0,
+            }
+        ],
+        "next": None,
+    },
+)
+BATCHES = answer_example(
+    "One batch",
+    {
+        "batches": [
+            {
+                "id": "0199a1f0-7d3c-7c11-9a52-3f0f4f1c2b9e",
+                "event_id": "0199a1f0-7d3c-7c11-9a52-3f0f4f1c2b9f",
+                "sources": ["cluster-a"],
+                "recorded_at": "2026-11-29T12:00:00Z",
+                "rows": 1,
+                "duplicates": 0,
+                "conflicts": 0,
+                "rejected": 0,
+                "unit_seconds": "100800.000000",
+                "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            }
+        ],
+        "next": None,
+    },
+)

@@ -51,6 +51,14 @@ class BatchRow:
     supersedes: str | None
 
 
+_FACTS = """
+SELECT b.id, b.event_id, ARRAY(SELECT s.name FROM accounting_usagesource s
+  WHERE s.organization_id = b.organization_id AND s.id = ANY(b.source_ids) ORDER BY s.name),
+b.recorded_at, b.rows, b.duplicates, b.conflicts, b.rejected, b.unit_seconds, b.digest
+FROM accounting_usagebatch b WHERE b.organization_id = %b
+"""
+
+
 def batch(organization_id: UUID, batch_id: UUID) -> BatchFacts:
     """One batch.
 
@@ -58,17 +66,23 @@ def batch(organization_id: UUID, batch_id: UUID) -> BatchFacts:
         NotFound: no such batch in this organization.
     """
     with server_cursor() as cursor:
-        row = cursor.execute(
-            "SELECT b.id, b.event_id, ARRAY(SELECT s.name FROM accounting_usagesource s "
-            "  WHERE s.organization_id = b.organization_id AND s.id = ANY(b.source_ids) "
-            "  ORDER BY s.name), "
-            "b.recorded_at, b.rows, b.duplicates, b.conflicts, b.rejected, b.unit_seconds, "
-            "b.digest FROM accounting_usagebatch b WHERE b.organization_id = %b AND b.id = %b",
-            (organization_id, batch_id),
-        ).fetchone()
+        row = cursor.execute(f"{_FACTS} AND b.id = %b", (organization_id, batch_id)).fetchone()
     if row is None:
         raise NotFound("batch_unknown", "There is no such batch of usage.", field="batch")
-    return BatchFacts(row[0], row[1], tuple(row[2]), *row[3:])
+    return BatchFacts(*row[:2], tuple(row[2]), *row[3:])
+
+
+def batches(
+    organization_id: UUID, *, before: tuple[datetime, UUID] | None = None, limit: int = 50
+) -> list[BatchFacts]:
+    """Batches, newest first; with `before` (time and id of a batch), those that are older."""
+    older = "" if before is None else "AND (b.recorded_at, b.id) < (%b, %b)"
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"{_FACTS} {older} ORDER BY b.recorded_at DESC, b.id DESC LIMIT %b",
+            (organization_id, *(before or ()), max(1, min(limit, PAGE_MAX))),
+        ).fetchall()
+    return [BatchFacts(*row[:2], tuple(row[2]), *row[3:]) for row in rows]
 
 
 def batch_rows(

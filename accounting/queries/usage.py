@@ -6,6 +6,7 @@ unlike flavors never add up: a sum over several is None, and `weighted`, by the 
 weights, stands beside it. Utilisations are None where nothing was measured.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -161,6 +162,8 @@ _SORT = {
     "tier": "u.tier",
 }
 _SHOWN = _SORT | {"day": "u.day"}
+_NUMBER = re.compile(r"-?[0-9]{1,60}(?:\.[0-9]{1,60})?", re.ASCII)
+_LIMITS = {"integer": 2**31, "smallint": 2**15}
 _CASTS = {"day": "integer", "account": "text", "person": "text", "pool": "text", "tier": "smallint"}
 _FROM = """
 FROM accounting_usageday u
@@ -322,16 +325,19 @@ def _having(
     """What comes after the last row of the page before, in the order of the list."""
     if after is None:
         return "", ()
-    numbers = [cast for cast in casts if cast != "text"]
-    if len(after) != len(order) or not all(
-        value.lstrip("-").replace(".", "", 1).isascii()
-        and value.lstrip("-").replace(".", "", 1).isdigit()
-        for value, cast in zip(after, casts, strict=True)
-        if cast in numbers
-    ):
-        raise Invalid("page_unknown", "Start again at the first page.", field="after")
+    if len(after) != len(order) or not all(map(_castable, after, casts)):
+        raise Invalid("page_unknown", "Start again at the first page.")
     places = ", ".join(f"%b::text::{cast}" for cast in casts)
     return f"HAVING ({', '.join(order)}) > ({places})", after
+
+
+def _castable(value: str, cast: str) -> bool:
+    """Whether PostgreSQL can read a place of a cursor, which may be anything, as that type."""
+    if cast == "text":
+        return value.isprintable()
+    if not _NUMBER.fullmatch(value):
+        return False
+    return cast == "numeric" or ("." not in value and abs(int(value)) < _LIMITS[cast])
 
 
 def _usage_row(row: tuple) -> UsageRow:
