@@ -11,6 +11,7 @@ from accounting.fairshare_state import State
 from accounting.queries import fairshare, usage
 from accounting.queries.fairshare import NodeRow
 from accounting.queries.usage import AccountUse
+from accounting.queries.use_by_day import use_by_day
 from frontend import charts, history, parameters
 from frontend.pages import Page, PageRequest, page, render
 from frontend.standing import is_below, own_rows, scale_of
@@ -112,7 +113,7 @@ def _use(request: PageRequest, mine: list[AccountRow], readable: tuple) -> dict:
     )
     here.require(READ, account.id)
     since = here.today - timedelta(days=days - 1)
-    use = usage.usage_by_day(here.id, account_id=account.id, since=since, until=here.today)
+    use = use_by_day(here.id, account_id=account.id, since=since, until=here.today, now=here.now)
     return {
         "use_account": account,
         "use_choices": mine,

@@ -14,6 +14,7 @@ from accounting import fairshare_state
 from accounting.queries import batches
 from accounting.queries import usage as queries
 from accounting.queries.usage import UsageFilter, UsageRow
+from accounting.queries.use_by_day import use_by_day
 from accounting.staging import TIER_NAMES
 from frontend import charts, parameters
 from frontend.pages import Page, PageRequest, page, render
@@ -80,7 +81,7 @@ def usage(request: PageRequest) -> HttpResponse:
             "running_shown": RUNNING_SHOWN,
             "pool_use": _pool_use(here, chosen, pools),
             "chart": charts.use_by_day(
-                queries.usage_by_day(here.id, account_id=account.id, since=since, until=until),
+                use_by_day(here.id, account_id=account.id, since=since, until=until, now=here.now),
                 since=since,
                 until=until,
             ),

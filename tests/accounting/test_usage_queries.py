@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from accounting.queries import usage
+from accounting.queries.use_by_day import use_by_day
 from ledger import scope
 from ledger.errors import Invalid
 from tests.world import NOW, record
@@ -125,3 +126,39 @@ def test_periods_are_bounded(acme, values):
     with pytest.raises(Invalid) as refused:
         chosen(acme, **values)
     assert refused.value.code == "period_out_of_range"
+
+
+def test_running_use_counts_in_its_days_up_to_now(used):
+    # Berlin is one hour ahead: NOW is 13:00 there, record e has run since 11:00.
+    with scope.reading(used.id):
+        rows = use_by_day(
+            used.id,
+            account_id=used.accounts["nlp"],
+            since=DAY - timedelta(days=1),
+            until=NOW.date(),
+            now=NOW,
+        )
+    today = [(row.pool, row.unit_seconds) for row in rows if row.day == NOW.date()]
+    assert today[-1] == ("h100", (16 * 2 + ended_on(used, NOW.date())) * 3600)
+
+
+def test_use_that_ran_over_midnights_is_split_there_and_cut_at_now(acme):
+    acme.use(record("long", hours=None, units=1, start=NOW - timedelta(hours=37)))
+    with scope.reading(acme.id):
+        rows = use_by_day(
+            acme.id,
+            account_id=acme.root,
+            since=NOW.date() - timedelta(days=1),
+            until=NOW.date(),
+            now=NOW,
+        )
+    # Began on the 28th at 00:00 in Berlin: the whole of that day, and 13 hours of the next.
+    assert [(row.day.day, row.unit_seconds / 3600) for row in rows] == [(28, 24), (29, 13)]
+
+
+def ended_on(tenant, day) -> int:
+    with scope.reading(tenant.id):
+        rows = usage.usage_by_day(
+            tenant.id, account_id=tenant.accounts["nlp"], since=day, until=day
+        )
+    return sum(row.unit_seconds / 3600 for row in rows)
