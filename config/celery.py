@@ -35,6 +35,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 60,
         "options": {"queue": "deadlines", "expires": 60},
     },
+    "quotas-due": {
+        "task": "quota.tasks.settle_quotas",
+        "schedule": 60,
+        "options": {"queue": "deadlines", "expires": 60},
+    },
     "usage-partitions": {
         "task": "accounting.tasks.make_partitions",
         "schedule": crontab(hour=2, minute=10),

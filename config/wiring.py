@@ -8,8 +8,10 @@ from accounting.projectors import rebuilt as accounting_rebuilt
 from config.api import operation
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
+from quota import tree_guard
+from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
 from quota.projectors import PROJECTORS as QUOTA
-from tenancy import callers, policy, queries
+from tenancy import callers, guards, policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
 
 COMMAND_MODULES = (
@@ -20,6 +22,9 @@ COMMAND_MODULES = (
     "tenancy.commands.imports",
     "tenancy.commands.tokens",
     "quota.commands.pools",
+    "quota.commands.quotas",
+    "quota.commands.settling",
+    "quota.commands.admissions",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
 )
@@ -30,9 +35,11 @@ def connect() -> None:
     projection.register(LEDGER)
     projection.register(TENANCY)
     projection.register(QUOTA)
+    projection.register(ALLOCATIONS)
     projection.register(ACCOUNTING)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
+    guards.register(tree_guard.guard)
     scope.use_directory(queries.organization_id_by_slug)
     for module in COMMAND_MODULES:
         importlib.import_module(module)

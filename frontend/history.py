@@ -31,7 +31,7 @@ SENTENCES = {
     "pool.resized": "Pool {pool_id} now has {capacity} units",
     "pool.unavailable_set": "{unavailable} units of pool {pool_id} are unavailable",
     "pool.margin_set": "{safety_margin} units of pool {pool_id} are never promised",
-    "pool.reclaim_target_set": "Pool {pool_id} honours guarantees within {reclaim_target_seconds} s",
+    "pool.reclaim_target_set": "Guarantees in {pool_id} hold within {reclaim_target_seconds} s",
     "quota.set": "Quota of {account_id} in {pool_id} set: {quota[guaranteed]} guaranteed",
     "quota.ended": "Temporary quota of {account_id} in {pool_id} ended: {quota[guaranteed]} stand",
     "quota.scheduled": "Quota of {account_id} in {pool_id} will be {quota[guaranteed]} "

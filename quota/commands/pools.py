@@ -1,6 +1,6 @@
-"""Define flavors, weigh them, open pools."""
+"""Define flavors, weigh them, open pools and change their size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from uuid import UUID
 
@@ -8,6 +8,9 @@ from ledger.errors import Conflict, Invalid, NotFound
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
 from quota import events
+from quota.domain import promise
+from quota.domain.values import Pool
+from quota.recording import check_reason, open_books
 from tenancy.domain.roles import POOL_WRITE
 from tenancy.domain.tree import check_name
 
@@ -108,6 +111,128 @@ def open_pool(command: OpenPool, unit: Unit) -> PoolRef:
         )
     )
     return PoolRef(pool_id=pool_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizePool:
+    """The pool's physical size.
+
+    Attributes:
+        accept_over_promise: shrink although guarantees no longer fit: the hardware is gone
+            whatever we say. Nothing is cut; nothing is added until it fits again.
+    """
+
+    pool_id: UUID
+    capacity: int
+    accept_over_promise: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUnavailable:
+    """How many of the pool's units are failed or drained: a fact, never refused."""
+
+    pool_id: UUID
+    unavailable: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSafetyMargin:
+    """How many of the pool's units are never promised; `accept_over_promise` as in ResizePool."""
+
+    pool_id: UUID
+    safety_margin: int
+    accept_over_promise: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetReclaimTarget:
+    """Seconds within which a guarantee in the pool must be honoured."""
+
+    pool_id: UUID
+    reclaim_target_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolChanged:
+    """The pool's promise after the change. `changed` False: it was so already."""
+
+    pool_id: UUID
+    changed: bool
+    promised: int
+    promisable: int
+    over_promised_by: int
+
+
+@handles(ResizePool, permission=POOL_WRITE)
+def resize_pool(command: ResizePool, unit: Unit) -> PoolChanged:
+    """Record the size; refuse to shrink it under its promises unless that is accepted."""
+    _check_range("capacity", command.capacity, UNITS_MAX)
+    return _change_pool(
+        command,
+        unit,
+        events.PoolResized(pool_id=command.pool_id, capacity=command.capacity),
+        field="capacity",
+    )
+
+
+@handles(SetUnavailable, permission=POOL_WRITE)
+def set_unavailable(command: SetUnavailable, unit: Unit) -> PoolChanged:
+    """Record the number; the answer says by how much the pool is over-promised then."""
+    _check_range("unavailable", command.unavailable, UNITS_MAX)
+    return _change_pool(
+        command,
+        unit,
+        events.PoolUnavailableSet(pool_id=command.pool_id, unavailable=command.unavailable),
+        field="unavailable",
+    )
+
+
+@handles(SetSafetyMargin, permission=POOL_WRITE)
+def set_safety_margin(command: SetSafetyMargin, unit: Unit) -> PoolChanged:
+    """Record the margin; refuse to raise it over what is promised unless that is accepted."""
+    _check_range("safety_margin", command.safety_margin, UNITS_MAX)
+    return _change_pool(
+        command,
+        unit,
+        events.PoolMarginSet(pool_id=command.pool_id, safety_margin=command.safety_margin),
+        field="safety_margin",
+    )
+
+
+@handles(SetReclaimTarget, permission=POOL_WRITE)
+def set_reclaim_target(command: SetReclaimTarget, unit: Unit) -> PoolChanged:
+    """Record the target."""
+    seconds = command.reclaim_target_seconds
+    _check_range("reclaim_target_seconds", seconds, RECLAIM_SECONDS_MAX)
+    return _change_pool(
+        command,
+        unit,
+        events.PoolReclaimTargetSet(pool_id=command.pool_id, reclaim_target_seconds=seconds),
+        field="reclaim_target_seconds",
+    )
+
+
+def _change_pool(command, unit: Unit, event: events.Event, *, field: str) -> PoolChanged:
+    """What is due is recorded first, under the pool's lock: it fell due under the old size."""
+    check_reason(unit)
+    book = open_books(unit, (command.pool_id,)).of[command.pool_id]
+    after: Pool = replace(book.pool, **{field: getattr(command, field)})
+    found = promise.resize_pool(
+        before=book.pool,
+        after=after,
+        guarantees=book.guarantees(),
+        accept_over_promise=getattr(command, "accept_over_promise", False),
+    )
+    changed = after != book.pool
+    if changed:
+        unit.record(event)
+    return PoolChanged(
+        pool_id=command.pool_id,
+        changed=changed,
+        promised=found.promised,
+        promisable=found.promisable,
+        over_promised_by=found.over_promised_by,
+    )
 
 
 def _checked_weight(weight: Decimal) -> Decimal:

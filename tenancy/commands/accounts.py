@@ -5,7 +5,7 @@ from uuid import UUID
 
 from ledger.errors import Conflict, Refused
 from ledger.execution import Unit, handles
-from tenancy import events, loading
+from tenancy import events, guards, loading
 from tenancy.domain import tree
 from tenancy.domain.roles import TREE_WRITE
 
@@ -66,6 +66,7 @@ def move_account(command: MoveAccount, unit: Unit) -> AccountRef:
     parent = loading.account(unit, command.to_parent_id, field="parent")
     if node.parent_id != parent.id:
         tree.decide_move(account=node, to_parent=parent, height=loading.subtree_height(unit, node))
+        guards.check(unit, guards.TreeChange(parents={node.id: parent.id}))
         unit.record(
             events.AccountMoved(
                 account_id=node.id, from_parent_id=node.parent_id, to_parent_id=parent.id
@@ -142,5 +143,6 @@ def archive_account(command: ArchiveAccount, unit: Unit) -> AccountRef:
             field="account",
         )
     if not node.archived:
+        guards.check(unit, guards.TreeChange(archived=frozenset({node.id})))
         unit.record(events.AccountArchived(account_id=node.id))
     return AccountRef(account_id=node.id)

@@ -9,7 +9,7 @@ from uuid import UUID
 from ledger.errors import Conflict, NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
-from tenancy import events, loading
+from tenancy import events, guards, loading
 from tenancy.domain import tree
 from tenancy.domain.roles import TREE_WRITE
 from tenancy.domain.tree import AccountNode
@@ -75,6 +75,7 @@ def import_tree(command: ImportTree, unit: Unit) -> TreeImported:
     for change in found:
         recording.take(change)
     recording.check_depth()
+    recording.ask_guards()
     # By type, so that projectors get few long runs. Every order within a type is kept; an account
     # is opened where its parent stands now and moves with it afterwards.
     for event_type in _ORDER:
@@ -198,6 +199,19 @@ class _Recording:
                         field="parent",
                         facts={"account": node.name, "depth_max": tree.DEPTH_MAX},
                     )
+
+    def ask_guards(self) -> None:
+        """Layers above judge the tree in the end, too."""
+        moved = [*self.by_type[events.AccountOpened], *self.by_type[events.AccountMoved]]
+        archived = self.by_type[events.AccountArchived]
+        if moved or archived:
+            change = guards.TreeChange(
+                parents={
+                    event.account_id: self.tree.nodes[event.account_id].parent_id for event in moved
+                },
+                archived=frozenset(event.account_id for event in archived),
+            )
+            guards.check(self.unit, change)
 
     def _add(self, event: events.Event) -> None:
         self.by_type[type(event)].append(event)

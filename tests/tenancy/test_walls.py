@@ -1,6 +1,7 @@
 """Organizations never see each other, whatever SQL runs under the application's role."""
 
 import json
+from datetime import timedelta
 from uuid import UUID
 
 import psycopg
@@ -9,6 +10,7 @@ from django.db import connection, transaction
 
 from ledger import readers, scope
 from ledger.sql import server_cursor
+from quota.commands.quotas import SetQuota
 from tenancy import authentication, queries
 from tests import world
 from tests.world import NOW, Tenant, record
@@ -71,6 +73,9 @@ def place(owner) -> Tenant:
     acme.use(record("a"), record("b", hours=None))
     authentication.authenticate_token(acme.token(), now=NOW)
     readers.catch_up(readers.Reader(name="test", handle=lambda run: None), acme.id)
+    quota = {"account_id": acme.accounts["nlp"], "pool_id": acme.pools["h100"], "guaranteed": 8}
+    acme.run(SetQuota(**quota), reason="test")
+    acme.run(SetQuota(**quota, effective_at=NOW + timedelta(days=1)), reason="test")
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
 

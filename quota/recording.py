@@ -1,0 +1,128 @@
+"""From decided changes of quotas to events, the same for every command that makes some."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from ledger.errors import Invalid
+from ledger.execution import Unit
+from quota import events
+from quota.domain.changes import Became, Cell, Change, Lapsed, QuotaBook, Scheduled
+from quota.domain.values import Quota
+from quota.loading import quotas as loading
+from quota.loading.quotas import Paths
+from tenancy.loading import hold_tree
+
+
+@dataclass(slots=True)
+class Books:
+    """Pools under lock, with everything that has fallen due recorded.
+
+    Attributes:
+        pending: changes still to come.
+    """
+
+    of: dict[UUID, QuotaBook]
+    pending: dict[UUID, list[Scheduled]]
+    paths: Paths
+
+
+def open_books(
+    unit: Unit, pool_ids: Iterable[UUID] | None = None, *, tree_is_locked: bool = False
+) -> Books:
+    """Lock pools (None: all), read their quotas, and record first what is due.
+
+    Raises:
+        NotFound: no such pool.
+    """
+    if not tree_is_locked:
+        hold_tree(unit)
+    pools = loading.lock_pools(unit, pool_ids)
+    paths = Paths(unit.organization_id)
+    found = loading.books(unit.organization_id, pools, paths)
+    pending = loading.scheduled(unit.organization_id, pools)
+    for pool_id, book in found.items():
+        coming = pending.get(pool_id, [])
+        record(unit, pool_id, book.settle(coming, now=unit.now))
+        pending[pool_id] = [change for change in coming if change.starts_at > unit.now]
+    return Books(of=found, pending=pending, paths=paths)
+
+
+def record(unit: Unit, pool_id: UUID, changes: Iterable[Change], *, early: bool = False) -> None:
+    """Events of changes, as of the instant at which each takes effect."""
+    for change in changes:
+        data = _lapsed(pool_id, change) if isinstance(change, Lapsed) else _became(pool_id, change)
+        if early and isinstance(data, events.QuotaEnded):
+            data = events.QuotaEnded(
+                account_id=data.account_id,
+                pool_id=pool_id,
+                quota=data.quota,
+                early=True,
+                lender_id=data.lender_id,
+            )
+        unit.record(data, occurred_at=change.at)
+
+
+def values(quota: Quota) -> events.QuotaValues:
+    """A quota as events write it."""
+    return events.QuotaValues(
+        guaranteed=quota.guaranteed,
+        borrowing_limit=quota.borrowing_limit,
+        lending_limit=quota.lending_limit,
+    )
+
+
+def check_reason(unit: Unit) -> None:
+    """Who changes what others are promised says why.
+
+    Raises:
+        Invalid: no reason was given.
+    """
+    if not unit.reason.strip():
+        raise Invalid(
+            "reason_missing", "Say why: the reason is kept with the change.", field="reason"
+        )
+
+
+def _became(pool_id: UUID, change: Became) -> events.QuotaSet | events.QuotaEnded:
+    if change.kind == "ended":
+        return events.QuotaEnded(
+            account_id=change.account,
+            pool_id=pool_id,
+            quota=values(change.after.quota),
+            early=False,
+            lender_id=change.other,
+        )
+    by_other = change.kind in ("lent", "repaid")
+    return events.QuotaSet(
+        account_id=change.account,
+        pool_id=pool_id,
+        quota=values(change.after.quota),
+        **_end(change.after),
+        lender_id=_lender(change.after) if by_other else change.other,
+        borrower_id=change.other if by_other else None,
+        change_id=change.scheduled,
+        expose=change.expose,
+    )
+
+
+def _end(cell: Cell) -> dict:
+    if cell.temporary is None:
+        return {}
+    return {"ends_at": cell.temporary.ends_at, "returns_to": values(cell.temporary.base)}
+
+
+def _lender(cell: Cell) -> UUID | None:
+    return cell.temporary.lender if cell.temporary else None
+
+
+def _lapsed(pool_id: UUID, lapsed: Lapsed) -> events.QuotaLapsed:
+    return events.QuotaLapsed(
+        account_id=lapsed.account,
+        pool_id=pool_id,
+        quota=values(lapsed.cell.quota),
+        code=lapsed.error.code,
+        detail=lapsed.error.detail,
+        short_by=lapsed.error.facts.get("short_by"),
+        change_id=lapsed.scheduled,
+    )

@@ -1,0 +1,48 @@
+"""Who else has a say when the tree changes.
+
+Layers above know what hangs on an account (guarantees, allocations); tenancy does not know them.
+`config/wiring.py` registers their checks here. Each runs under the tree's lock, in the command's
+transaction, before the change is recorded: it raises to refuse, and may record events of its own
+that have to come before. It sees a whole change at once, so that an import is judged by what it
+makes of the tree and not by its steps.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from ledger.execution import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeChange:
+    """What is about to happen to the tree.
+
+    Attributes:
+        parents: new parent of every account that is opened or moved; all others keep theirs.
+        archived: accounts that will take nothing new.
+    """
+
+    parents: Mapping[UUID, UUID] = field(default_factory=dict)
+    archived: frozenset[UUID] = frozenset()
+
+
+TreeGuard = Callable[[Unit, TreeChange], None]
+
+_guards: list[TreeGuard] = []
+
+
+def register(guard: TreeGuard) -> None:
+    """Add a check. Called by `config/wiring.py` only."""
+    if guard not in _guards:
+        _guards.append(guard)
+
+
+def check(unit: Unit, change: TreeChange) -> None:
+    """Ask everyone.
+
+    Raises:
+        Refused: whatever a guard says no with.
+    """
+    for guard in _guards:
+        guard(unit, change)
