@@ -1,7 +1,20 @@
-"""Quota's projection tables: flavors, pools, quotas. Allocations join them later."""
+"""Quota's projection tables: flavors, pools, quotas; allocations are in a module of their own."""
 
 from django.db import models
 from django.db.models import Q
+
+from quota.allocation_models import Allocation, Holding
+
+__all__ = (
+    "Allocation",
+    "Flavor",
+    "Holding",
+    "Pool",
+    "PoolHistory",
+    "Quota",
+    "QuotaHistory",
+    "ScheduledQuota",
+)
 
 
 class Flavor(models.Model):

@@ -10,7 +10,9 @@ from django.db import connection, transaction
 
 from ledger import readers, scope
 from ledger.sql import server_cursor
+from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
+from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
 from tests.world import NOW, Tenant, record
@@ -76,6 +78,8 @@ def place(owner) -> Tenant:
     quota = {"account_id": acme.accounts["nlp"], "pool_id": acme.pools["h100"], "guaranteed": 8}
     acme.run(SetQuota(**quota), reason="test")
     acme.run(SetQuota(**quota, effective_at=NOW + timedelta(days=1)), reason="test")
+    job = Ask(key="j", account="nlp", person="bob", pool="h100", units=1)
+    acme.run(AdmitBatch(requests=(job,)))
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
 

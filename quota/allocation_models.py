@@ -1,0 +1,121 @@
+"""Projection tables of allocations: each one, and what accounts hold of pools together."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from quota.domain.values import CLASSES, TIERS
+
+STATES = ("held", "running", "released", "preempted", "expired")
+
+
+class Allocation(models.Model):
+    """Units of one pool for one attempt of one job; see `quota.domain.lifecycle.Allocation`.
+
+    `lapses_at` is when it expires unless something is heard, and NULL once it has ended; so it
+    tells what still holds capacity. `slow`: its units come back later than the pool's reclaim
+    target. `steps` are [instant, units, tier] of every change while it ran.
+    """
+
+    pk = models.CompositePrimaryKey("organization_id", "id")
+    organization_id = models.UUIDField()
+    id = models.UUIDField()
+    pool_id = models.UUIDField()
+    key = models.TextField()
+    attempt = models.IntegerField()
+    account_id = models.UUIDField()
+    person_id = models.UUIDField(null=True)
+    units = models.BigIntegerField()
+    min_units = models.BigIntegerField()
+    wanted_units = models.BigIntegerField()
+    priority_class = models.TextField()
+    tier = models.TextField()
+    tier_wish = models.TextField(null=True)
+    reclaim_seconds = models.IntegerField()
+    slow = models.BooleanField()
+    lease_seconds = models.IntegerField()
+    duration_seconds = models.IntegerField(null=True)
+    state = models.TextField()
+    held_at = models.DateTimeField()
+    hold_until = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    heard_at = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    lapses_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    adopted = models.BooleanField()
+    labels = models.JSONField()
+    steps = models.JSONField()
+
+    class Meta:
+        db_table = "quota_allocation"
+        constraints = [
+            models.UniqueConstraint(
+                "organization_id", "key", "attempt", "pool_id", name="quota_allocation_job"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    min_units__gte=0, units__gte=F("min_units"), wanted_units__gte=F("units")
+                ),
+                name="quota_allocation_units",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=STATES,
+                    tier__in=TIERS,
+                    priority_class__in=CLASSES,
+                ),
+                name="quota_allocation_words",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=("held", "running"), ended_at__isnull=True, lapses_at__isnull=False
+                )
+                | Q(
+                    ~Q(state__in=("held", "running")),
+                    ended_at__isnull=False,
+                    lapses_at__isnull=True,
+                ),
+                name="quota_allocation_ended",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                "organization_id",
+                "pool_id",
+                "lapses_at",
+                condition=Q(lapses_at__isnull=False),
+                name="quota_allocation_live",
+            ),
+            models.Index("organization_id", "account_id", "id", name="quota_allocation_account"),
+            models.Index("organization_id", "pool_id", "id", name="quota_allocation_pool"),
+        ]
+
+
+class Holding(models.Model):
+    """What an account holds of a pool, held and running, in units by tier. `slow_*` are those of
+    a tier that come back later than the pool's reclaim target."""
+
+    pk = models.CompositePrimaryKey("organization_id", "pool_id", "account_id")
+    organization_id = models.UUIDField()
+    pool_id = models.UUIDField()
+    account_id = models.UUIDField()
+    guaranteed = models.BigIntegerField()
+    borrowed = models.BigIntegerField()
+    spot = models.BigIntegerField()
+    slow_borrowed = models.BigIntegerField()
+    slow_spot = models.BigIntegerField()
+
+    class Meta:
+        db_table = "quota_holding"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    guaranteed__gte=0,
+                    slow_borrowed__gte=0,
+                    slow_spot__gte=0,
+                    borrowed__gte=F("slow_borrowed"),
+                    spot__gte=F("slow_spot"),
+                ),
+                name="quota_holding_not_negative",
+            ),
+        ]

@@ -1,0 +1,376 @@
+"""What admissions and messages are decided on, read under lock into values of the domain.
+
+Pools are locked first and in one order; everything of allocations happens under the lock of their
+pool, so what is read afterwards stays true until the command commits.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from ledger.sql import server_cursor
+from quota.allocation_facts import StoredAllocation
+from quota.domain.batch import Holding, Occupant, PoolState
+from quota.domain.lifecycle import Allocation, Step
+from quota.domain.values import Pool, Quota
+from quota.loading import quotas as quota_loading
+
+OCCUPANTS_MAX = 20_000
+"""Allocations of a pool that an explanation looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivePool:
+    """A pool under lock."""
+
+    id: UUID
+    pool: Pool
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """Pools as they stand, and the accounts that matter for them. Open to what a command changes.
+
+    Attributes:
+        accounts: parents of all accounts with a quota, a holding or a request, and of those above.
+        names: of the same accounts.
+        closed: archived ones among them.
+    """
+
+    pools: dict[UUID, LivePool]
+    accounts: dict[UUID, UUID | None]
+    names: dict[UUID, str]
+    closed: set[UUID]
+    quotas: dict[UUID, dict[UUID, Quota]]
+    holdings: dict[UUID, dict[UUID, Holding]] = field(default_factory=dict)
+
+    def state(self, pool_id: UUID, occupants: Sequence[Occupant] = ()) -> PoolState:
+        """One pool for the domain."""
+        return PoolState(
+            pool=self.pools[pool_id].pool,
+            quotas=self.quotas.get(pool_id, {}),
+            holdings=self.holdings.get(pool_id, {}),
+            occupants=occupants,
+        )
+
+    def move(self, pool_id: UUID, account_id: UUID, tier: str, units: int, *, slow: bool) -> None:
+        """Enter units into a holding, or take them out."""
+        here = self.holdings.setdefault(pool_id, {})
+        held = here.get(account_id, Holding())
+        amounts = {name: getattr(held, name) for name in Holding.__dataclass_fields__}
+        amounts[tier] += units
+        if slow and tier != "guaranteed":
+            amounts[f"slow_{tier}"] += units
+        here[account_id] = Holding(**amounts)
+
+
+def lock_pools(
+    organization_id: UUID, *, names: Collection[str] = (), ids: Collection[UUID] = ()
+) -> dict[UUID, LivePool]:
+    """Lock the pools with these names or ids, always in the order of their ids."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name, capacity, unavailable, safety_margin, reclaim_target_seconds "
+            "FROM quota_pool WHERE organization_id = %b "
+            "AND (name = ANY(%b::text[]) OR id = ANY(%b::uuid[])) ORDER BY id FOR NO KEY UPDATE",
+            (organization_id, list(names), list(ids)),
+        ).fetchall()
+    return {
+        id_: LivePool(
+            id_,
+            Pool(
+                name=name,
+                capacity=capacity,
+                unavailable=unavailable,
+                safety_margin=margin,
+                reclaim_target_seconds=target,
+            ),
+        )
+        for id_, name, capacity, unavailable, margin, target in rows
+    }
+
+
+_STANDING = """
+WITH quotas AS MATERIALIZED (
+    SELECT pool_id, account_id, guaranteed, borrowing_limit, lending_limit, ends_at,
+        base_guaranteed, base_borrowing_limit, base_lending_limit
+    FROM quota_quota WHERE organization_id = %b AND pool_id = ANY(%b::uuid[])
+), holdings AS MATERIALIZED (
+    SELECT pool_id, account_id, guaranteed, borrowed, spot, slow_borrowed, slow_spot
+    FROM quota_holding WHERE organization_id = %b AND pool_id = ANY(%b::uuid[])
+        AND guaranteed + borrowed + spot > 0
+), due AS MATERIALIZED (
+    SELECT pool_id, account_id FROM quota_scheduled
+    WHERE organization_id = %b AND pool_id = ANY(%b::uuid[]) AND starts_at <= %b
+), wanted AS (
+    SELECT ancestors FROM tenancy_account WHERE organization_id = %b AND name = ANY(%b::text[])
+    UNION ALL
+    SELECT a.ancestors FROM (
+        SELECT account_id FROM quotas UNION SELECT account_id FROM holdings
+        UNION SELECT account_id FROM due
+    ) s JOIN tenancy_account a ON a.organization_id = %b AND a.id = s.account_id
+), accounts AS (
+    SELECT a.id, a.parent_id, a.name, a.archived_at
+    FROM (SELECT DISTINCT unnest(ancestors) AS id FROM wanted) w
+    JOIN tenancy_account a ON a.organization_id = %b AND a.id = w.id
+)
+SELECT 'a', id, parent_id, name, archived_at, NULL::bigint, NULL::bigint, NULL::bigint,
+    NULL::bigint, NULL::bigint, NULL::bigint FROM accounts
+UNION ALL
+SELECT 'q', pool_id, account_id, NULL, ends_at, guaranteed, borrowing_limit, lending_limit,
+    base_guaranteed, base_borrowing_limit, base_lending_limit FROM quotas
+UNION ALL
+SELECT 'h', pool_id, account_id, NULL, NULL, guaranteed, borrowed, spot, slow_borrowed, slow_spot,
+    NULL FROM holdings
+UNION ALL
+SELECT 'd', pool_id, account_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM due
+"""
+
+
+def standing(
+    organization_id: UUID,
+    pools: dict[UUID, LivePool],
+    *,
+    now: datetime,
+    account_names: Collection[str] = (),
+) -> Standing:
+    """Quotas in force at `now`, holdings as recorded, and the accounts they and the names are of.
+    One statement, whatever the number of pools and accounts."""
+    ids = list(pools)
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            _STANDING,
+            (
+                *(organization_id, ids, organization_id, ids, organization_id, ids, now),
+                *(organization_id, list(account_names), organization_id, organization_id),
+            ),
+        ).fetchall()
+    found = Standing(pools=pools, accounts={}, names={}, closed=set(), quotas={})
+    is_due = False
+    for kind, first, second, name, at, *amounts in rows:
+        if kind == "a":
+            found.accounts[first] = second
+            found.names[first] = name
+            if at is not None:
+                found.closed.add(first)
+        elif kind == "q":
+            is_due |= at is not None and at <= now
+            guaranteed, borrowing, lending = amounts[:3]
+            found.quotas.setdefault(first, {})[second] = Quota(
+                guaranteed=guaranteed, borrowing_limit=borrowing, lending_limit=lending
+            )
+        elif kind == "d":
+            is_due = True
+        else:
+            guaranteed, borrowed, spot, slow_borrowed, slow_spot = amounts[:5]
+            found.holdings.setdefault(first, {})[second] = Holding(
+                guaranteed=guaranteed,
+                borrowed=borrowed,
+                spot=spot,
+                slow_borrowed=slow_borrowed,
+                slow_spot=slow_spot,
+            )
+    if is_due:
+        found.quotas = _settled(organization_id, pools, now)
+    return found
+
+
+def _settled(
+    organization_id: UUID, pools: dict[UUID, LivePool], now: datetime
+) -> dict[UUID, dict[UUID, Quota]]:
+    """Quotas with what has fallen due and is not recorded yet."""
+    values = {pool_id: one.pool for pool_id, one in pools.items()}
+    books = quota_loading.books(organization_id, values, quota_loading.Paths(organization_id))
+    pending = quota_loading.scheduled(organization_id, pools, until=now)
+    for pool_id, book in books.items():
+        book.settle(pending.get(pool_id, ()), now=now)
+    return {
+        pool_id: {account: cell.quota for account, cell in book.cells.items()}
+        for pool_id, book in books.items()
+    }
+
+
+_COLUMNS = (
+    "id, slow, labels, key, attempt, account_id, person_id, pool_id, units, min_units, "
+    "wanted_units, priority_class, tier, tier_wish, reclaim_seconds, lease_seconds, "
+    "duration_seconds, state, held_at, hold_until, started_at, heard_at, lease_until, ended_at, "
+    "steps"
+)
+_FIELDS = (
+    *("key", "attempt", "account", "person", "pool", "units", "min_units", "wanted_units"),
+    *("priority_class", "tier", "tier_wish", "reclaim_seconds", "lease_seconds"),
+    *("duration_seconds", "state", "held_at", "hold_until", "started_at", "heard_at"),
+    *("lease_until", "ended_at"),
+)
+
+
+def of_keys(
+    organization_id: UUID, keys: Collection[str], *, attempts: Collection[int] | None = None
+) -> list[StoredAllocation]:
+    """Allocations of jobs: of all attempts, or of pairs of key and attempt."""
+    if not keys:
+        return []
+    if attempts is None:
+        where, values = "key = ANY(%b::text[])", (list(keys),)
+    else:
+        where = "(key, attempt) IN (SELECT * FROM unnest(%b::text[], %b::int[]))"
+        values = (list(keys), list(attempts))
+    return _read(organization_id, f"{where} ORDER BY key, attempt, pool_id", values)
+
+
+def pools_of_keys(organization_id: UUID, keys: Collection[str]) -> list[UUID]:
+    """The pools in which jobs have allocations; read before the locks, so only a first look."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT pool_id FROM quota_allocation "
+            "WHERE organization_id = %b AND key = ANY(%b::text[])",
+            (organization_id, list(keys)),
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+def lapsed(
+    organization_id: UUID, pool_ids: Collection[UUID], *, now: datetime
+) -> list[StoredAllocation]:
+    """What holds capacity on paper only: its hold, lease or run was over by `now`."""
+    return _read(
+        organization_id,
+        "pool_id = ANY(%b::uuid[]) AND lapses_at <= %b ORDER BY pool_id, lapses_at, id",
+        (list(pool_ids), now),
+    )
+
+
+def live(organization_id: UUID, pool_id: UUID) -> list[StoredAllocation]:
+    """Everything of a pool that has not ended on paper."""
+    return _read(
+        organization_id,
+        "pool_id = %b AND lapses_at IS NOT NULL ORDER BY held_at, key, attempt",
+        (pool_id,),
+    )
+
+
+def risers(
+    organization_id: UUID, pool_id: UUID, *, accounts: Collection[UUID]
+) -> list[StoredAllocation]:
+    """Opportunistic allocations that may rise: spot ones, and borrowed ones of `accounts`."""
+    return _read(
+        organization_id,
+        "pool_id = %b AND lapses_at IS NOT NULL AND tier_wish IS NULL "
+        "AND (tier = 'spot' OR (tier = 'borrowed' AND account_id = ANY(%b::uuid[]))) "
+        "ORDER BY held_at, key, attempt",
+        (pool_id, list(accounts)),
+    )
+
+
+def pools_with_lapses(organization_id: UUID, *, now: datetime) -> list[UUID]:
+    """Pools in which something is over that is not recorded yet."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT p.id FROM quota_pool p WHERE p.organization_id = %b AND EXISTS ("
+            "SELECT 1 FROM quota_allocation a WHERE a.organization_id = p.organization_id "
+            "AND a.pool_id = p.id AND a.lapses_at <= %b) ORDER BY p.id",
+            (organization_id, now),
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+def pools_with_opportunists(organization_id: UUID) -> list[UUID]:
+    """Pools in which somebody uses more than is guaranteed."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT pool_id FROM quota_holding "
+            "WHERE organization_id = %b AND borrowed + spot > 0 ORDER BY pool_id",
+            (organization_id,),
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+class Occupants(Sequence[Occupant]):
+    """Who could make room in a pool; read when an explanation first asks."""
+
+    def __init__(self, organization_id: UUID, pool_id: UUID, *, now: datetime) -> None:
+        self._place = (organization_id, pool_id, now)
+        self._found: list[Occupant] | None = None
+
+    def _read(self) -> list[Occupant]:
+        if self._found is None:
+            with server_cursor() as cursor:
+                rows = cursor.execute(
+                    "SELECT key, account_id, tier, priority_class, units, CASE "
+                    "WHEN state = 'running' AND duration_seconds IS NOT NULL "
+                    "THEN started_at + make_interval(secs => duration_seconds) END "
+                    "FROM quota_allocation WHERE organization_id = %b AND pool_id = %b "
+                    "AND lapses_at > %b AND units > 0 ORDER BY units DESC, id LIMIT %b",
+                    (*self._place, OCCUPANTS_MAX),
+                ).fetchall()
+            self._found = [
+                Occupant(
+                    key=row[0],
+                    account=row[1],
+                    tier=row[2],
+                    priority_class=row[3],
+                    units=row[4],
+                    ends_at=row[5],
+                )
+                for row in rows
+            ]
+        return self._found
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._read()[index]
+
+    def __iter__(self) -> Iterator[Occupant]:
+        return iter(self._read())
+
+
+def people(organization_id: UUID, names: Collection[str]) -> dict[str, UUID]:
+    """Ids of people by name."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT name, id FROM tenancy_person "
+            "WHERE organization_id = %b AND name = ANY(%b::text[])",
+            (organization_id, list(names)),
+        ).fetchall()
+    return dict(rows)
+
+
+def pool_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Names of pools by id."""
+    if not ids:
+        return {}
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name FROM quota_pool WHERE organization_id = %b AND id = ANY(%b::uuid[])",
+            (organization_id, list(ids)),
+        ).fetchall()
+    return dict(rows)
+
+
+def _read(organization_id: UUID, where: str, values: tuple) -> list[StoredAllocation]:
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_COLUMNS} FROM quota_allocation WHERE organization_id = %b AND {where}",
+            (organization_id, *values),
+        ).fetchall()
+    return [_stored(row) for row in rows]
+
+
+def _stored(row: tuple) -> StoredAllocation:
+    values = dict(zip(_FIELDS, row[3:-1], strict=True))
+    value = Allocation(**values, steps=_steps(row[-1]))
+    return StoredAllocation(row[0], row[1], _json(row[2]), value)
+
+
+def _steps(stored: Any) -> tuple[Step, ...]:
+    return tuple(Step(datetime.fromisoformat(at), units, tier) for at, units, tier in _json(stored))
+
+
+def _json(value: Any) -> Any:
+    return msgspec.json.decode(value) if isinstance(value, str | bytes) else value

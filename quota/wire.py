@@ -1,0 +1,226 @@
+"""What admissions and allocations look like on the wire and in commands: exact types, nothing
+unknown, zones required. The same types give the OpenAPI document its schemas."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from quota.domain.batch import (
+    DURATION_SECONDS_MAX,
+    GRACE_SECONDS_DEFAULT,
+    KEY_LENGTH_MAX,
+    NEEDS_MAX,
+)
+from quota.domain.lifecycle import State
+from quota.domain.values import PriorityClass, Tier
+
+UNITS_MAX = 10_000_000
+NAME_LENGTH_MAX = 128
+ATTEMPT_MAX = 1_000_000
+MESSAGES_MAX = 10_000
+LABELS_MAX = 32
+LABEL_LENGTH_MAX = 255
+
+Key = Annotated[str, Meta(min_length=1, max_length=KEY_LENGTH_MAX, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
+Units = Annotated[int, Meta(ge=1, le=UNITS_MAX)]
+Seconds = Annotated[int, Meta(ge=1, le=DURATION_SECONDS_MAX)]
+Grace = Annotated[int, Meta(ge=0, le=DURATION_SECONDS_MAX)]
+Attempt = Annotated[int, Meta(ge=1, le=ATTEMPT_MAX)]
+Instant = Annotated[datetime, Meta(tz=True)]
+Label = Annotated[str, Meta(max_length=LABEL_LENGTH_MAX)]
+LabelName = Annotated[str, Meta(min_length=1, max_length=LABEL_LENGTH_MAX)]
+Labels = Annotated[dict[LabelName, Label], Meta(max_length=LABELS_MAX)]
+
+
+class PoolNeed(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    """Units of one pool. `min_units` absent: all of them or none (a gang); less: elastic."""
+
+    pool: Name
+    units: Units
+    min_units: Units | None = None
+
+
+class Ask(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A waiting job. `pool` and `units`, or `needs` for a job over several pools that gets all of
+    them or nothing. `class` is P0 to P3. `tier`: exactly this one; absent: the best of guaranteed
+    and borrowed, and spot too with `spot_allowed`. `reclaim_seconds` is how long the job takes to
+    give its units back, grace and checkpoint together. `attempt` counts the job's requeues."""
+
+    key: Key
+    attempt: Attempt = 1
+    account: Name
+    person: Name
+    pool: Name | None = None
+    units: Units | None = None
+    min_units: Units | None = None
+    needs: Annotated[list[PoolNeed], Meta(min_length=1, max_length=NEEDS_MAX)] | None = None
+    job_class: PriorityClass = msgspec.field(name="class", default="P3")
+    tier: Tier | None = None
+    spot_allowed: bool = False
+    duration_seconds: Seconds | None = None
+    reclaim_seconds: Grace = GRACE_SECONDS_DEFAULT
+    labels: Labels | None = None
+
+
+class AskBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to 10,000 jobs, decided in this order."""
+
+    requests: list[Ask]
+    dry_run: bool = False
+
+
+class LooseAskBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The envelope alone, to name every request at fault."""
+
+    requests: list[msgspec.Raw]
+    dry_run: bool = False
+
+
+class AllocationView(msgspec.Struct, kw_only=True, gc=False):
+    """Units of one pool for one attempt of a job. `id` is null in a dry run."""
+
+    id: str | None
+    key: str
+    attempt: int
+    pool: str
+    account: str
+    units: int
+    tier: Tier
+    state: State
+    hold_until: datetime
+    lease_seconds: int
+    duration_seconds: int | None
+    started_at: datetime | None = None
+    lease_until: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class BlockView(msgspec.Struct, kw_only=True, gc=False):
+    """One thing that stopped a job: whose limit, which, how many units it lets through, and how
+    many are short. `account` is null where the pool itself is the limit."""
+
+    pool: str
+    account: str | None
+    limit: str
+    available: int
+    short_by: int
+    detail: str
+
+
+class OccupantView(msgspec.Struct, kw_only=True, gc=False):
+    """A job that may make room."""
+
+    key: str
+    account: str
+    tier: Tier
+    job_class: PriorityClass = msgspec.field(name="class")
+    units: int
+    ends_at: datetime | None
+
+
+class ReliefView(msgspec.Struct, kw_only=True):
+    """What would help: opportunistic jobs of others whose units would count, and jobs whose known
+    ends make room."""
+
+    pool: str
+    reclaim: list[OccupantView]
+    reclaim_enough: bool
+    ends: list[OccupantView]
+    ends_enough_at: datetime | None
+
+
+class Fault(msgspec.Struct, kw_only=True, gc=False):
+    """Why an item means nothing."""
+
+    code: str
+    field: str | None
+    detail: str
+
+
+class AdmissionResult(msgspec.Struct, kw_only=True):
+    """One job's answer.
+
+    `admitted`: `allocations`, one per pool; `repeated` says that they were made by an earlier
+    request. `denied`: every reason in `blocks`. `ended`: this attempt was admitted before and is
+    over; ask with the next attempt. `invalid`: `errors`, nothing was decided.
+    """
+
+    key: str | None
+    attempt: int | None
+    status: Literal["admitted", "denied", "ended", "invalid"]
+    repeated: bool = False
+    allocations: list[AllocationView] = []
+    blocks: list[BlockView] = []
+    relief: list[ReliefView] = []
+    errors: list[Fault] = []
+
+
+class Admissions(msgspec.Struct, kw_only=True):
+    """`results` in the order of the requests."""
+
+    at: datetime
+    dry_run: bool
+    admitted: int
+    denied: int
+    results: list[AdmissionResult]
+
+
+class Message(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    """What a scheduler tells of a job. `attempt` absent: the newest; `pool` absent: the job's
+    units in all its pools; `at` absent: now."""
+
+    key: Key
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+
+
+class ResizeMessage(
+    msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False
+):
+    """The job runs with other units. `pool` is needed where the job has units of several."""
+
+    key: Key
+    units: Units
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+
+
+class ReleaseMessage(
+    msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False
+):
+    """The job has ended. `started_at` says that it ran, where its start was never told."""
+
+    key: Key
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+    started_at: Instant | None = None
+
+
+AnyMessage = Message | ResizeMessage | ReleaseMessage
+
+
+class MessageResult(msgspec.Struct, kw_only=True, gc=False):
+    """What became of a message for one allocation. `contradiction`: it cannot be true beside what
+    is recorded, which stands. `unknown`: there is no such allocation. `invalid`: see `code`."""
+
+    key: str | None
+    attempt: int | None
+    pool: str | None
+    status: Literal["changed", "unchanged", "contradiction", "unknown", "invalid"]
+    code: str
+    detail: str
+    allocation: AllocationView | None = None
+
+
+class Told(msgspec.Struct, kw_only=True):
+    """`results` in the order of the messages; several for a job with units of several pools."""
+
+    at: datetime
+    changed: int
+    results: list[MessageResult]

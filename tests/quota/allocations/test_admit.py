@@ -1,0 +1,121 @@
+"""Admission on the database: tiers, reasons, repetition, lapses, companion sets, dry runs."""
+
+import pytest
+
+from ledger import verification
+from ledger.errors import Conflict
+from quota import wire
+from tests.quota.allocations.conftest import after
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_guarantee_comes_first_then_what_others_leave_idle(jobs, quotas):
+    quotas.set("nlp", 10)
+    quotas.set("production", 60)
+    answer = jobs.admit(jobs.ask("a"), jobs.ask("b"), jobs.ask("c", units=50), jobs.ask("d"))
+    assert [result.status for result in answer.results] == ["admitted"] * 3 + ["denied"]
+    assert [r.allocations[0].tier for r in answer.results[:3]] == [
+        "guaranteed",
+        "borrowed",
+        "borrowed",
+    ]
+    assert (answer.admitted, answer.denied) == (3, 1)
+    assert jobs.holding("nlp") == (8, 58, 0)
+    (block,) = answer.results[3].blocks
+    assert (block.pool, block.account, block.limit) == ("h100", "root", "guarantees")
+    assert (block.available, block.short_by) == (4, 4)
+    assert "root" in block.detail
+    assert verification.verify(jobs.place.id).findings == []
+
+
+def test_the_same_job_again_gets_the_same_units(jobs, quotas):
+    quotas.set("nlp", 10)
+    first = jobs.admit(jobs.ask("a")).results[0]
+    again = jobs.admit(jobs.ask("a"), now=after(seconds=10)).results[0]
+    assert again.repeated and again.status == "admitted"
+    assert again.allocations[0].id == first.allocations[0].id
+    other = jobs.admit(jobs.ask("a", units=9)).results[0]
+    assert [block.limit for block in other.blocks] == ["key_conflict"]
+    assert jobs.holding("nlp") == (8, 0, 0)
+    twice = jobs.admit(jobs.ask("b", units=1), jobs.ask("b", units=1)).results
+    assert [result.repeated for result in twice] == [False, True]
+    assert jobs.holding("nlp") == (9, 0, 0)
+
+
+def test_the_same_request_again_gets_the_first_answer(jobs, quotas):
+    quotas.set("nlp", 10)
+    first = jobs.admit(jobs.ask("a"), idempotency_key="k")
+    again = jobs.admit(jobs.ask("a"), idempotency_key="k", now=after(hours=1))
+    assert first == again
+    with pytest.raises(Conflict):
+        jobs.admit(jobs.ask("b"), idempotency_key="k")
+
+
+def test_a_hold_that_lapsed_frees_its_units_before_anything_is_decided(jobs, quotas):
+    quotas.set("nlp", 10)
+    jobs.admit(jobs.ask("a"))
+    assert jobs.admit(jobs.ask("b", tier="guaranteed")).results[0].status == "denied"
+    late = jobs.admit(jobs.ask("b", tier="guaranteed", attempt=2), now=after(minutes=5))
+    assert late.results[0].status == "admitted"
+    assert jobs.state("a") == "expired"
+    over = jobs.admit(jobs.ask("a"), now=after(minutes=5)).results[0]
+    assert (over.status, over.repeated) == ("ended", True)
+    assert verification.verify(jobs.place.id).findings == []
+
+
+def test_a_companion_set_is_admitted_whole_or_not_at_all(jobs, quotas):
+    quotas.set("nlp", 10)
+    quotas.set("nlp", 20, pool="a100")
+    set_of = [wire.PoolNeed(pool="h100", units=8), wire.PoolNeed(pool="a100", units=16)]
+    whole, none = jobs.admit(
+        jobs.ask("a", needs=set_of, tier="guaranteed"),
+        jobs.ask("b", needs=[set_of[1], wire.PoolNeed(pool="h100", units=1)], tier="guaranteed"),
+    ).results
+    assert [a.pool for a in whole.allocations] == ["h100", "a100"]
+    assert {block.pool for block in none.blocks} == {"a100"}
+    assert jobs.holding("nlp") == (8, 0, 0)
+    assert jobs.holding("nlp", "a100") == (16, 0, 0)
+
+
+def test_elastic_jobs_get_what_there_is(jobs, quotas):
+    quotas.set("nlp", 10)
+    elastic = jobs.ask("a", units=64, min_units=4, tier="guaranteed")
+    assert jobs.admit(elastic).results[0].allocations[0].units == 10
+
+
+def test_a_dry_run_changes_nothing(jobs, quotas):
+    quotas.set("nlp", 10)
+    told = jobs.admit(jobs.ask("a"), dry_run=True)
+    assert told.results[0].status == "admitted"
+    assert jobs.rows() == []
+    assert jobs.admit(jobs.ask("a")).results[0].repeated is False
+
+
+def test_what_cannot_be_decided_is_said_and_stops_nothing_else(jobs, quotas):
+    quotas.set("nlp", 10)
+    answer = jobs.admit(
+        jobs.ask("a", account="nlq", person="nobody", pool="h200"),
+        jobs.ask("b"),
+        jobs.ask("c", units=4, min_units=5),
+    )
+    wrong, good, more = answer.results
+    assert [fault.code for fault in wrong.errors] == [
+        "account_unknown",
+        "person_unknown",
+        "pool_unknown",
+    ]
+    assert good.status == "admitted"
+    assert more.errors[0].code == "min_units_out_of_range"
+
+
+def test_denials_say_what_would_help(jobs, quotas):
+    quotas.set("production", 20)
+    jobs.admit(jobs.ask("old", account="vision", units=20))
+    denied = jobs.admit(jobs.ask("new", account="serving", units=10, job_class="P1")).results[0]
+    assert denied.status == "denied"
+    (relief,) = denied.relief
+    assert [(one.key, one.account, one.tier) for one in relief.reclaim] == [
+        ("old", "vision", "borrowed")
+    ]
+    assert relief.reclaim_enough
