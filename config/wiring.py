@@ -9,6 +9,7 @@ from config.api import operation
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
 from quota import tree_guard
+from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
 from quota.projectors import PROJECTORS as QUOTA
 from tenancy import callers, guards, policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
@@ -22,6 +23,8 @@ COMMAND_MODULES = (
     "tenancy.commands.tokens",
     "quota.commands.pools",
     "quota.commands.quotas",
+    "quota.commands.settling",
+    "quota.commands.admissions",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
 )
@@ -32,6 +35,7 @@ def connect() -> None:
     projection.register(LEDGER)
     projection.register(TENANCY)
     projection.register(QUOTA)
+    projection.register(ALLOCATIONS)
     projection.register(ACCOUNTING)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
