@@ -40,19 +40,21 @@ CREATE FUNCTION tenancy_organization_by_slug(wanted text) RETURNS uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ SELECT id FROM tenancy_organization WHERE slug = wanted $$;
 
--- For callers outside a transaction: one round trip, and the answer of exactly one token.
+-- For callers outside a transaction: one round trip, and the answer of exactly one token. In
+-- plpgsql, which keeps the plan: this runs with every request of a machine.
 CREATE FUNCTION tenancy_authenticate_token(token uuid)
 RETURNS TABLE (organization_id uuid, name text, secret_hash text, previous_hash text,
                previous_until timestamptz, scopes text[], pool_ids uuid[],
                expires_at timestamptz, revoked_at timestamptz, used_at timestamptz)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    SELECT t.organization_id, t.name, t.secret_hash, t.previous_hash, t.previous_until,
+BEGIN
+    RETURN QUERY SELECT t.organization_id, t.name, t.secret_hash, t.previous_hash, t.previous_until,
            t.scopes, t.pool_ids, t.expires_at, t.revoked_at, u.used_at
     FROM tenancy_apitoken t
     LEFT JOIN tenancy_tokenuse u ON u.organization_id = t.organization_id AND u.token_id = t.id
-    WHERE t.id = token
-$$;
+    WHERE t.id = token;
+END $$;
 
 CREATE FUNCTION tenancy_stamp_token(organization uuid, token uuid, at timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
