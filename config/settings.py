@@ -272,6 +272,13 @@ if OIDC_ENABLED:
     }
 
 # ---------------------------------------------------------------- REST
+# Requests a minute of one token or person: config/api/limits.py. 0 sets no bound.
+RATE_LIMITS_ON = env_bool("APPORTION_RATE_LIMITS", True)
+RATE_LIMITS = {
+    "api": env_int("APPORTION_RATE_API", 3_000),
+    "usage": env_int("APPORTION_RATE_USAGE", 600),
+    "priorities": env_int("APPORTION_RATE_PRIORITIES", 60_000),
+}
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "tenancy.authentication.TokenAuthentication",

@@ -42,6 +42,7 @@ class PrioritiesOperation(Operation):
     """Ask for the priorities of waiting jobs."""
 
     parameters = frozenset({"explain"})
+    limit = "priorities"
     versions: Versions | None = None
 
     def authenticate(self, request: HttpRequest, **how: Any) -> None:

@@ -21,6 +21,7 @@ class RecordUsageOperation(Operation):
     """Report a batch of usage records; the answer lists each one that was not accepted."""
 
     parameters = frozenset({"source"})
+    limit = "usage"
 
     @describe(
         "recordUsage",

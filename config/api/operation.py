@@ -15,6 +15,7 @@ from rest_framework.exceptions import APIException, MethodNotAllowed, NotAccepta
 from rest_framework.views import APIView
 
 from config import problems
+from config.api import limits
 from ledger import scope
 from ledger.errors import DomainError, Invalid
 from ledger.execution import Context
@@ -45,16 +46,20 @@ class Operation(APIView):
     Attributes:
         parameters: the query parameters it knows; any other is refused.
         offers: the media types it can answer with, the usual one first.
+        limit: the policy of `config.api.limits` that counts its requests.
     """
 
     versioning_class = None  # the address says v1; there is nothing to determine
     parameters: ClassVar[frozenset[str]] = frozenset()
     offers: ClassVar[tuple[str, ...]] = (JSON,)
+    limit: ClassVar[str] = "api"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Authenticate, check what is common to all operations, answer refusals as problems."""
+        standing = None
         try:
             self.authenticate(request)
+            standing = limits.check(self.limit, str(request.user.pk))
             method = request.method.lower()
             if method not in self.http_method_names or not hasattr(self, method):
                 raise MethodNotAllowed(request.method)
@@ -66,8 +71,12 @@ class Operation(APIView):
             response = getattr(self, method)(request, *args, **kwargs)
         except _EXPECTED as error:
             response = problems.answer(error, request)
+            if isinstance(error, limits.Refusal):
+                standing = error.standing
             if response.status_code == MethodNotAllowed.status_code:
                 response["Allow"] = ", ".join(self._allowed_methods())
+        if standing is not None:
+            limits.declare(response, standing)
         if "Vary" not in response:
             response["Vary"] = "Authorization, Cookie, Accept"
         return response

@@ -28,6 +28,7 @@ _COMMON = {
     403: "The scope or role is missing; the answer names it.",
     405: "Another method is meant.",
     406: "No media type of `Accept` can be given.",
+    429: "Too many requests in this minute; `Retry-After` says how long to wait.",
     500: "Our fault; logged under the `request_id`.",
 }
 _BODY = {

@@ -45,7 +45,7 @@ def operations(document: dict):
 def test_every_operation_declares_its_refusals_as_problems(document):
     for name, operation in operations(document):
         refusals = {status: r for status, r in operation["responses"].items() if status[0] != "2"}
-        assert {"400", "401", "403", "405", "406", "500"} <= set(refusals), name
+        assert {"400", "401", "403", "405", "406", "429", "500"} <= set(refusals), name
         if "requestBody" in operation:
             assert {"413", "415"} <= set(refusals), name
             assert operation["requestBody"]["required"], name
