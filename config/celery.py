@@ -40,6 +40,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 60,
         "options": {"queue": "deadlines", "expires": 60},
     },
+    "allocations-lapsed": {
+        "task": "quota.tasks.settle_allocations",
+        "schedule": 30,
+        "options": {"queue": "deadlines", "expires": 30},
+    },
     "usage-partitions": {
         "task": "accounting.tasks.make_partitions",
         "schedule": crontab(hour=2, minute=10),

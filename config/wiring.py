@@ -25,6 +25,7 @@ COMMAND_MODULES = (
     "quota.commands.quotas",
     "quota.commands.settling",
     "quota.commands.admissions",
+    "quota.commands.allocations",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
 )

@@ -14,6 +14,8 @@ from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
 from quota.commands.quotas import SettleQuotas
+from quota.commands.settling import SettlePools
+from quota.loading import allocations
 
 SETTLE_SECONDS: Final = 60
 
@@ -37,3 +39,25 @@ def settle_quotas_of(organization_id: str) -> None:
         reason="fell due",
     )
     execute(SettleQuotas(), context)
+
+
+@shared_task
+def settle_allocations() -> None:
+    """Hand every organization's lapsed holds and leases out on their own."""
+    for organization_id in scope.organization_ids():
+        settle_allocations_of.apply_async(
+            (str(organization_id),), queue="deadlines", expires=SETTLE_SECONDS
+        )
+
+
+@shared_task
+def settle_allocations_of(organization_id: str) -> None:
+    """End what has lapsed and let others rise, one pool at a time, so that none waits for all."""
+    now = datetime.now(UTC)
+    place = UUID(organization_id)
+    with scope.reading(place):
+        lapsed = allocations.pools_with_lapses(place, now=now)
+        crowded = allocations.pools_with_opportunists(place)
+    context = Context(organization_id=place, actor=SYSTEM, now=now, reason="lapsed")
+    for pool_id in sorted({*lapsed, *crowded}):
+        execute(SettlePools(pool_ids=(pool_id,)), context)

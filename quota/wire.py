@@ -193,13 +193,15 @@ class ResizeMessage(
 class ReleaseMessage(
     msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False
 ):
-    """The job has ended. `started_at` says that it ran, where its start was never told."""
+    """The job has ended, or was stopped for another (`preempted`). `started_at` says that it ran,
+    where its start was never told."""
 
     key: Key
     attempt: Attempt | None = None
     pool: Name | None = None
     at: Instant | None = None
     started_at: Instant | None = None
+    preempted: bool = False
 
 
 AnyMessage = Message | ResizeMessage | ReleaseMessage

@@ -2,7 +2,7 @@
 free. Every command about allocations does this for the pools it has locked; a task does it for
 the pools that nobody asks about."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -57,12 +57,18 @@ def leave(standing: Standing, stored: StoredAllocation) -> None:
 
 
 def promote(
-    unit: Unit, standing: Standing, pool_id: UUID, *, gone: Collection[UUID] = ()
+    unit: Unit,
+    standing: Standing,
+    pool_id: UUID,
+    *,
+    gone: Collection[UUID] = (),
+    changed: Mapping[UUID, StoredAllocation] | None = None,
 ) -> list[ev.AllocationPromoted]:
     """Who rises in a locked pool. What has lapsed must have been ended before.
 
     Args:
         gone: allocations that this command has ended.
+        changed: those it has changed otherwise, as they are now.
     """
     holdings = standing.holdings.get(pool_id, {})
     if not any(held.borrowed or held.spot for held in holdings.values()):
@@ -73,8 +79,9 @@ def promote(
         for account, quota in state.quotas.items()
         if account not in holdings or quota.guaranteed > holdings[account].guaranteed
     ]
+    here = changed or {}
     stored = {
-        (one.value.key, one.value.attempt): one
+        (one.value.key, one.value.attempt): here.get(one.id, one)
         for one in loading.risers(unit.organization_id, pool_id, accounts=with_room)
         if one.id not in gone
     }

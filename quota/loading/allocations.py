@@ -353,6 +353,17 @@ def pool_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
     return dict(rows)
 
 
+def account_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Names of accounts by id."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name FROM tenancy_account "
+            "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
+            (organization_id, list(ids)),
+        ).fetchall()
+    return dict(rows)
+
+
 def _read(organization_id: UUID, where: str, values: tuple) -> list[StoredAllocation]:
     with server_cursor() as cursor:
         rows = cursor.execute(

@@ -9,6 +9,12 @@ from ledger import scope
 from ledger.sql import server_cursor
 from quota import wire
 from quota.commands.admissions import AdmitBatch
+from quota.commands.allocations import (
+    HeartbeatAllocations,
+    ReleaseAllocations,
+    ResizeAllocations,
+    StartAllocations,
+)
 from tests.world import NOW, Tenant
 
 
@@ -27,6 +33,24 @@ class Jobs:
     def admit(self, *asks: wire.Ask, now: datetime = NOW, **context: Any) -> wire.Admissions:
         """Decide jobs."""
         return self.place.run(AdmitBatch(requests=asks), now=now, **context).result
+
+    def start(self, *keys: str, now: datetime = NOW, **values: Any) -> list[wire.MessageResult]:
+        messages = tuple(wire.Message(key=key, **values) for key in keys)
+        return self.place.run(StartAllocations(messages=messages), now=now).result.results
+
+    def beat(self, *keys: str, now: datetime = NOW, **values: Any) -> list[wire.MessageResult]:
+        messages = tuple(wire.Message(key=key, **values) for key in keys)
+        return self.place.run(HeartbeatAllocations(messages=messages), now=now).result.results
+
+    def resize(
+        self, key: str, units: int, *, now: datetime = NOW, **values: Any
+    ) -> list[wire.MessageResult]:
+        message = wire.ResizeMessage(key=key, units=units, **values)
+        return self.place.run(ResizeAllocations(messages=(message,)), now=now).result.results
+
+    def release(self, *keys: str, now: datetime = NOW, **values: Any) -> list[wire.MessageResult]:
+        messages = tuple(wire.ReleaseMessage(key=key, **values) for key in keys)
+        return self.place.run(ReleaseAllocations(messages=messages), now=now).result.results
 
     def rows(self, columns: str = "key, pool_id, state, tier, units") -> list[tuple]:
         """What is recorded, by key."""
