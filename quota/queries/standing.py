@@ -111,7 +111,7 @@ def ground(
     """Stand everybody in the pools (None: in all), in a constant number of questions."""
     books = books_at(organization_id, pool_ids, now=now, as_of=as_of)
     nodes = _nodes(organization_id)
-    use = units_in_use(organization_id, books, at=as_of or now)
+    use = units_in_use(organization_id, books, now=now, as_of=as_of)
     return stand(nodes, books, use)
 
 

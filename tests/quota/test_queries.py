@@ -7,6 +7,8 @@ import pytest
 
 from ledger import scope
 from ledger.errors import NotFound
+from quota import wire
+from quota.commands.admissions import AdmitBatch
 from quota.commands.pools import ResizePool, SetUnavailable
 from quota.commands.quotas import SettleQuotas
 from quota.queries import quotas as queries
@@ -175,3 +177,22 @@ def test_another_tenant_s_ids_lead_nowhere(quotas, acme, globex):
             standing.pool_tree(globex.id, acme.pools["h100"], now=NOW)
         with pytest.raises(NotFound):
             standing.account_in_pools(globex.id, acme.accounts["nlp"], now=NOW)
+
+
+def test_use_is_judged_at_the_instant_asked(quotas, acme):
+    """A hold that nobody starts lapses by itself; spot is no use of anybody's quota."""
+    quotas.set("nlp", 8)
+
+    def ask(key: str, units: int, **fields):
+        return wire.Ask(key=key, account="nlp", person="bob", pool="h100", units=units, **fields)
+
+    acme.run(AdmitBatch(requests=(ask("a", 5), ask("s", 20, tier="spot"))))
+
+    def used(now=NOW, as_of=None) -> int:
+        with scope.reading(acme.id):
+            found = standing.account_in_pools(acme.id, acme.accounts["nlp"], now=now, as_of=as_of)
+        return next(one.standing.used for one in found if one.pool.name == "h100")
+
+    day = NOW + timedelta(days=1)
+    assert used() == 5
+    assert (used(now=day), used(now=day, as_of=NOW), used(now=day, as_of=NOW - HOUR)) == (0, 5, 0)
