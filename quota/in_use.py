@@ -16,7 +16,8 @@ WHERE organization_id = %b AND pool_id = ANY(%b) AND tier IN ('guaranteed', 'bor
 """
 _THEN = """
 SELECT account_id, pool_id, units FROM (
-    SELECT a.account_id, a.pool_id, coalesce(step.units, (a.steps->0->>1)::bigint, a.units) AS units,
+    SELECT a.account_id, a.pool_id,
+           coalesce(step.units, (a.steps->0->>1)::bigint, a.units) AS units,
            coalesce(step.tier, a.steps->0->>2, a.tier) AS tier
     FROM quota_allocation a
     LEFT JOIN LATERAL (
