@@ -18,6 +18,8 @@ from ledger.sql import server_cursor
 
 NOTHING = UUID(int=0)
 """Content of a key that was superseded before its record came."""
+LINE_MAX = 2**30
+"""Lines are numbered below this, so that a row number has room for two reversals of each."""
 
 ROW_COLUMNS = (
     "organization_id, batch_id, row_no, sign, source_id, key, account_id, person_id, pool_id, "
@@ -31,8 +33,8 @@ judged AS MATERIALIZED (
     SELECT s.*, src.id AS source_id, a.id AS account_id, p.id AS person_id, q.id AS pool_id,
         CASE
             WHEN k.content = s.content THEN 'duplicate'
-            WHEN k.content = '{NOTHING}' THEN 'superseded'
-            WHEN k.key IS NOT NULL THEN 'key_conflict'
+            WHEN k.content = '{NOTHING}' AND s.supersedes IS NULL THEN 'superseded'
+            WHEN k.content <> '{NOTHING}' THEN 'key_conflict'
             WHEN a.id IS NULL THEN 'account_unknown'
             WHEN p.id IS NULL THEN 'person_unknown'
             WHEN q.id IS NULL THEN 'pool_unknown'
@@ -40,12 +42,23 @@ judged AS MATERIALIZED (
             WHEN s.supersedes IS NOT NULL AND t.superseded_by IS NOT NULL THEN 'already_superseded'
             WHEN s.supersedes IS NOT NULL AND t.key IS NULL AND NOT s.supersedes_optional
                 THEN 'supersedes_unknown'
+            WHEN k.key IS NOT NULL AND EXISTS (
+                WITH RECURSIVE newer(key) AS (
+                    SELECT k.superseded_by
+                    UNION
+                    SELECT up.superseded_by FROM newer
+                    CROSS JOIN LATERAL (SELECT superseded_by FROM accounting_usagekey
+                        WHERE organization_id = %b AND source_id = src.id AND key = newer.key
+                        LIMIT 1) up
+                    WHERE up.superseded_by IS NOT NULL
+                )
+                SELECT FROM newer WHERE newer.key = s.supersedes) THEN 'supersedes_itself'
         END AS code
     FROM staged_usage s
     JOIN src ON src.name = s.source
     -- Sub-selects with a limit stay index probes, however few keys the planner thinks there are:
     -- a join could read every key ever seen.
-    LEFT JOIN LATERAL (SELECT key, content FROM accounting_usagekey
+    LEFT JOIN LATERAL (SELECT key, content, superseded_by FROM accounting_usagekey
         WHERE organization_id = %b AND source_id = src.id AND key = s.key LIMIT 1) k ON true
     LEFT JOIN LATERAL (SELECT key, superseded_by FROM accounting_usagekey
         WHERE s.supersedes IS NOT NULL
@@ -66,11 +79,14 @@ SELECT line, key, code, account, person, pool, supersedes FROM judged
 WHERE code IS NOT NULL ORDER BY line
 """
 
-_REVERSE = f"""
+_REVERSAL = f"""
 INSERT INTO accounting_usagerecord ({ROW_COLUMNS})
-SELECT old.organization_id, new.batch_id, -new.row_no, -1, old.source_id, old.key, old.account_id,
+SELECT old.organization_id, %b, %s, -1, old.source_id, old.key, old.account_id,
     old.person_id, old.pool_id, old.tier, old.units, old.started_at, old.ended_at,
     old.compute_util, old.productive_util, old.memory_gb, NULL, old.labels, old.content
+"""
+_REVERSE = f"""
+{_REVERSAL.replace("%s", "-new.row_no")}
 FROM accounting_usagerecord new
 -- Index probes, as above: finished jobs of sacct all supersede a key that is mostly not known.
 CROSS JOIN LATERAL (SELECT batch_id, row_no, started_at FROM accounting_usagekey
@@ -82,6 +98,32 @@ CROSS JOIN LATERAL (SELECT * FROM accounting_usagerecord
 WHERE new.organization_id = %b AND new.batch_id = %b AND new.supersedes IS NOT NULL
     AND new.started_at BETWEEN %b AND %b
 RETURNING started_at
+"""
+
+# Both are of this batch: the keys do not know them yet, but the lines are known.
+_REVERSE_REPLACED = f"""
+WITH pair(newer, older) AS (SELECT * FROM unnest(%b::integer[], %b::integer[])),
+batch AS (SELECT %b::uuid AS organization_id, %b::uuid AS id)
+{_REVERSAL.replace("%b", "batch.id").replace("%s", "-pair.newer")}
+FROM pair CROSS JOIN batch
+CROSS JOIN LATERAL (SELECT FROM accounting_usagerecord
+    WHERE organization_id = batch.organization_id AND batch_id = batch.id
+        AND row_no = pair.newer AND started_at BETWEEN %b AND %b LIMIT 1) new
+CROSS JOIN LATERAL (SELECT * FROM accounting_usagerecord
+    WHERE organization_id = batch.organization_id AND batch_id = batch.id
+        AND row_no = pair.older AND started_at BETWEEN %b AND %b LIMIT 1) old
+"""
+
+# A record that was superseded before it came, and supersedes another: it counts for nothing, but
+# the other is taken back. Its own reversal needs a number that no other row has.
+_REVERSE_LATE = f"""
+{_REVERSAL.replace("%s", f"-old.row_no - {LINE_MAX}")}
+FROM accounting_usagerecord old
+CROSS JOIN LATERAL (SELECT FROM (SELECT content FROM accounting_usagekey
+    WHERE organization_id = old.organization_id AND source_id = old.source_id
+        AND key = old.key LIMIT 1) known WHERE known.content = '{NOTHING}') k
+WHERE old.organization_id = %b AND old.batch_id = %b AND old.supersedes IS NOT NULL
+    AND old.started_at BETWEEN %b AND %b
 """
 
 _ROWS = f"""
@@ -159,19 +201,23 @@ def store(
                 list(sources.values()),
                 pools,
                 pools,
-                *([organization_id] * 6),
+                *([organization_id] * 7),
                 batch_id,
             ),
         ).fetchall()
 
 
 def reverse_superseded(unit: Unit, batch_id: UUID, batch: Batch) -> tuple[datetime, ...]:
-    """Add a reversal for every record that this batch supersedes; returns when those started."""
+    """Add a reversal for every record that this batch supersedes, and for every one of its own
+    that was superseded before it came; returns when those of earlier batches started."""
+    which = (unit.organization_id, batch_id)
+    span = (batch.first_started_at, batch.last_started_at)
     with server_cursor() as cursor:
-        rows = cursor.execute(
-            _REVERSE,
-            (unit.organization_id, batch_id, batch.first_started_at, batch.last_started_at),
-        ).fetchall()
+        cursor.execute(_REVERSE_LATE, (batch_id, *which, *span))
+        if batch.replaced:
+            lines = (list(batch.replaced), list(batch.replaced.values()))
+            cursor.execute(_REVERSE_REPLACED, (*lines, *which, *span, *span))
+        rows = cursor.execute(_REVERSE, (batch_id, *which, *span)).fetchall()
     return tuple(row[0] for row in rows)
 
 

@@ -30,6 +30,9 @@ INSERT INTO accounting_usagekey
     (organization_id, source_id, key, batch_id, row_no, started_at, content)
 SELECT organization_id, source_id, key, batch_id, row_no, started_at, content
 FROM ({_ROWS}) r WHERE r.sign = 1
+ON CONFLICT (organization_id, source_id, key) DO UPDATE SET batch_id = excluded.batch_id,
+    row_no = excluded.row_no, started_at = excluded.started_at, content = excluded.content
+WHERE accounting_usagekey.content = '{NOTHING}'
 """
 
 # A record may be superseded before it comes: then its key is taken with no content.
@@ -140,10 +143,11 @@ def batch_recorded(run: Run) -> None:
             )
             cursor.execute(_KEYS, which)
             cursor.execute(_SUPERSEDED, which)
+            # Open ones first: a batch may hold a record and the one that takes its place.
+            cursor.execute(_OPEN, (*which, event.recorded_at))
             closed_usage.add(
                 cursor, _CLOSED_OF_BATCH, (*which, event.recorded_at), event.organization_id
             )
-            cursor.execute(_OPEN, (*which, event.recorded_at))
 
 
 def _batch_row(cursor, event: RecordedEvent) -> None:

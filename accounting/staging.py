@@ -65,18 +65,26 @@ class RecordVerdict:
 
 @dataclass(slots=True)
 class Batch:
-    """Records of one command. `now` bounds how far ahead a record may start."""
+    """Records of one command. `now` bounds how far ahead a record may start.
+
+    `supersedes` holds the line that supersedes each (source, key), `replaced` the lines that are
+    superseded by others of this batch, by those. The first and the last start are in UTC, as the
+    months of the partitions are.
+    """
 
     now: datetime
     verdicts: list[RecordVerdict] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)
     supersedes: dict[tuple[str, str], int] = field(default_factory=dict)
+    replaced: dict[int, int] = field(default_factory=dict)
     first_started_at: datetime | None = None
     last_started_at: datetime | None = None
     _latest: datetime = field(init=False)
     _staged: dict[int, str] = field(default_factory=dict)
     _seen: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     _who: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _newest: dict[tuple[str, str], str] = field(default_factory=dict)
+    _oldest: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._latest = self.now + timedelta(days=AHEAD_DAYS_MAX)
@@ -196,48 +204,49 @@ class Batch:
         if known[0] != line:
             self._repeated(line, key, same=known[1] == content, first_line=known[0])
             return
-        if self.supersedes or supersedes is not None:
-            taken = self._supersede(line, source, key, supersedes)
-            if taken is None:
+        if supersedes is not None:
+            problem = self._supersede(line, source, key, supersedes)
+            if problem is not None:
+                self.verdicts.append(problem)
                 del self._seen[source, key]
                 return
-            optional = optional or taken
+            older = self._seen.get((source, supersedes))
+            if older is not None:
+                self.replaced[line] = older[0]
+                optional = True
         self.sources.add(source)
         self._staged[line] = f"{line}\t{values}\t{content}\t{'t' if optional else 'f'}\n"
+        if self.supersedes and (source, key) in self.supersedes:
+            newer = self.supersedes[source, key]
+            self.replaced[newer] = line
+            self._staged[newer] = f"{self._staged[newer][:-2]}t\n"
         if self.first_started_at is None:
-            self.first_started_at = self.last_started_at = start
+            self.first_started_at = self.last_started_at = start.astimezone(UTC)
         elif start < self.first_started_at:
-            self.first_started_at = start
+            self.first_started_at = start.astimezone(UTC)
         elif start > self.last_started_at:
-            self.last_started_at = start
+            self.last_started_at = start.astimezone(UTC)
 
-    def _supersede(self, line: int, source: str, key: str, supersedes: str | None) -> bool | None:
-        """Whether the record takes the place of one of this batch; None when it stays out."""
-        if (source, key) in self.supersedes:
-            self._superseded(line, key, by_line=self.supersedes[source, key])
-            return None
-        if supersedes is None:
-            return False
-        if (source, supersedes) in self.supersedes:
-            self._superseded_twice(line, key, self.supersedes[source, supersedes])
-            return None
-        self.supersedes[source, supersedes] = line
-        older = self._seen.get((source, supersedes))
-        if older is None:
-            return False
-        self._staged.pop(older[0], None)
-        self._superseded(older[0], supersedes, by_line=line)
-        return True
+    def _supersede(self, line: int, source: str, key: str, supersedes: str) -> RecordVerdict | None:
+        """Note that a record takes another's place, or say why it cannot.
 
-    def _superseded(self, line: int, key: str, *, by_line: int) -> None:
-        detail = f"Line {by_line} of this batch supersedes it."
-        self.verdicts.append(RecordVerdict(line, key, "duplicate", "superseded", None, detail))
-
-    def _superseded_twice(self, line: int, key: str, first_line: int) -> None:
-        detail = f"Line {first_line} of this batch supersedes the same record."
-        self.verdicts.append(
-            RecordVerdict(line, key, "conflict", "already_superseded", "supersedes", detail)
-        )
+        Whether the other is in this batch or was sent before, and which of the two comes first,
+        makes no difference: both are stored, and the older one is taken back.
+        """
+        older = (source, supersedes)
+        if older in self.supersedes:
+            detail = f"Line {self.supersedes[older]} of this batch supersedes the same record."
+            return RecordVerdict(line, key, "conflict", "already_superseded", "supersedes", detail)
+        # Of every chain its two ends are known, so that a ring is seen without a walk.
+        newest = self._newest.get((source, key), key)
+        if newest == supersedes:
+            detail = "By way of others the record would supersede itself."
+            return RecordVerdict(line, key, "rejected", "supersedes_itself", "supersedes", detail)
+        oldest = self._oldest.get(older, supersedes)
+        self._newest[source, oldest] = newest
+        self._oldest[source, newest] = oldest
+        self.supersedes[older] = line
+        return None
 
     def _repeated(self, line: int, key: str, *, same: bool, first_line: int) -> None:
         if same:

@@ -52,6 +52,7 @@ _FIELD = {
     "pool_denied": "pool",
     "already_superseded": "supersedes",
     "supersedes_unknown": "supersedes",
+    "supersedes_itself": "supersedes",
 }
 
 
@@ -135,6 +136,7 @@ def _verdict(row: tuple) -> RecordVerdict:
         "pool_denied": f"This token may not report use of pool {pool}.",
         "already_superseded": f"{supersedes} was superseded by another record already.",
         "supersedes_unknown": f"No record {supersedes} of this source is known.",
+        "supersedes_itself": "By way of others the record would supersede itself.",
     }
     return RecordVerdict(
         line, key, _STATUS.get(code, "rejected"), code, _FIELD[code], details[code]

@@ -2,11 +2,12 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise, permutations
 
 import pytest
 
 from accounting.commands.usage import SettleUsage
-from ledger import scope
+from ledger import rebuild, scope, verification
 from ledger.sql import server_cursor
 from tests.world import NOW, Tenant, record
 
@@ -235,3 +236,76 @@ def test_the_fingerprint_of_a_records_content_never_changes(acme):
         ("full", "6fc4f672-0965-a9c8-94f4-2becd3a8e0ab"),
         ("plain", "ed019188-35b3-7f66-1aff-c498a5a0cd3e"),
     ]
+
+
+def test_the_month_of_a_start_is_that_of_utc(acme):
+    """Half past midnight in Kolkata is the evening before in UTC: another month's partition."""
+    kolkata = datetime.fromisoformat("2015-02-01T00:30:00+05:30")
+    caracas = datetime.fromisoformat("2014-05-31T22:00:00-04:30")
+    answer = acme.use(record("a", start=kolkata), record("b", start=caracas))
+    assert answer.accepted == 2
+    assert unit_hours(acme) == 16
+
+
+CHAIN = (
+    record("a", units=100),
+    record("b", units=10, supersedes="a", supersedes_optional=True),
+    record("c", units=1, supersedes="b", supersedes_optional=True),
+)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2)])
+def test_of_a_chain_of_corrections_the_last_counts_however_it_comes(acme, order, cuts):
+    inputs = [CHAIN[n] for n in order]
+    for first, last in pairwise((0, *cuts, 3)):
+        acme.use(*inputs[first:last])
+    assert unit_hours(acme) == 1
+    for one in CHAIN:
+        assert acme.use(one).accepted == 0
+    assert unit_hours(acme) == 1
+    assert verification.verify(acme.id).findings == []
+    assert rebuild.rebuild(acme.id).differences == ()
+
+
+@pytest.mark.parametrize("hours", [None, 5])
+def test_a_chain_of_records_that_run_leaves_the_last_one_running(acme, hours):
+    acme.use(
+        record("c", hours=hours, supersedes="b"),
+        record("b", hours=hours, supersedes="a"),
+        record("a", hours=hours),
+    )
+    assert rows(acme, "SELECT key FROM accounting_openusage") == [("c",)]
+    assert unit_hours(acme) == 0
+
+
+def test_a_correction_may_come_before_what_it_corrects_in_the_same_batch(acme):
+    answer = acme.use(record("b", units=1, supersedes="a"), record("a"))
+    assert (answer.accepted, answer.records) == (2, ())
+    assert unit_hours(acme) == 1
+
+
+def test_a_correction_that_is_rejected_takes_nothing_back(acme):
+    answer = acme.use(record("a"), record("b", account="nowhere", supersedes="a"))
+    assert codes(answer) == [(2, "rejected", "account_unknown")]
+    assert unit_hours(acme) == 8
+
+
+def test_a_correction_of_a_rejected_record_counts_and_the_mended_one_comes_too_late(acme):
+    answer = acme.use(record("a", account="nowhere"), record("b", units=1, supersedes="a"))
+    assert codes(answer) == [(1, "rejected", "account_unknown")]
+    assert codes(acme.use(record("a"))) == [(1, "duplicate", "superseded")]
+    assert unit_hours(acme) == 1
+
+
+def test_no_ring_of_corrections(acme):
+    ring = (
+        record("a", supersedes="c", supersedes_optional=True),
+        record("b", supersedes="a", supersedes_optional=True),
+        record("c", supersedes="b", supersedes_optional=True),
+    )
+    answer = acme.use(*ring)
+    assert codes(answer) == [(3, "rejected", "supersedes_itself")]
+    assert unit_hours(acme) == 8
+    assert codes(acme.use(ring[2])) == [(1, "rejected", "supersedes_itself")]
+    assert unit_hours(acme) == 8
