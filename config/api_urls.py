@@ -13,7 +13,19 @@ from accounting.api.usage_reads import (
     UsageDaysOperation,
 )
 from ledger.api import EventOperation, EventsOperation
-from quota.api import FlavorsOperation, PoolsOperation
+from quota.api.admissions import AdmissionsOperation
+from quota.api.allocations import AllocationOperation, AllocationsOperation
+from quota.api.messages import (
+    HeartbeatOneOperation,
+    HeartbeatOperation,
+    ReleaseOneOperation,
+    ReleaseOperation,
+    ResizeOneOperation,
+    ResizeOperation,
+    StartOneOperation,
+    StartOperation,
+)
+from quota.api.pools import FlavorsOperation, PoolsOperation
 from tenancy.api.accounts import AccountOperation, AccountsOperation, ArchiveAccountOperation
 from tenancy.api.me import MeOperation
 from tenancy.api.people import AccountPeopleOperation, AccountPersonOperation, PeopleOperation
@@ -25,6 +37,18 @@ urlpatterns = [
     path("accounts/<str:name>/archive", ArchiveAccountOperation.as_view()),
     path("accounts/<str:name>/people", AccountPeopleOperation.as_view()),
     path("accounts/<str:name>/people/<str:person>", AccountPersonOperation.as_view()),
+    path("admissions", AdmissionsOperation.as_view()),
+    path("allocations", AllocationsOperation.as_view()),
+    path("allocations/heartbeat", HeartbeatOperation.as_view()),
+    path("allocations/release", ReleaseOperation.as_view()),
+    path("allocations/resize", ResizeOperation.as_view()),
+    path("allocations/start", StartOperation.as_view()),
+    # Keys are the scheduler's own and may hold slashes.
+    path("allocations/<path:key>/heartbeat", HeartbeatOneOperation.as_view()),
+    path("allocations/<path:key>/release", ReleaseOneOperation.as_view()),
+    path("allocations/<path:key>/resize", ResizeOneOperation.as_view()),
+    path("allocations/<path:key>/start", StartOneOperation.as_view()),
+    path("allocations/<path:key>", AllocationOperation.as_view()),
     path("fairshare", FairshareOperation.as_view(), name="fairshare"),
     path("ledger/events", EventsOperation.as_view(), name="ledger-events"),
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),

@@ -221,8 +221,116 @@ class MessageResult(msgspec.Struct, kw_only=True, gc=False):
 
 
 class Told(msgspec.Struct, kw_only=True):
-    """`results` in the order of the messages; several for a job with units of several pools."""
+    """`results` in the order of the messages; several for a job with units of several pools, so
+    `counts` says how many each message has."""
 
     at: datetime
     changed: int
+    counts: list[int]
     results: list[MessageResult]
+
+
+class MessageBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to 10,000 messages, which count in this order."""
+
+    messages: list[Message]
+
+
+class ResizeBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to 10,000 messages, which count in this order."""
+
+    messages: list[ResizeMessage]
+
+
+class ReleaseBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to 10,000 messages, which count in this order."""
+
+    messages: list[ReleaseMessage]
+
+
+class LooseMessageBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The envelope alone, to name every message at fault."""
+
+    messages: list[msgspec.Raw]
+
+
+class OneMessage(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What is told of the job in the address. `attempt` absent: the newest; `pool` absent: the
+    job's units in all its pools; `at` absent: now."""
+
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+
+
+class OneResize(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The job runs with other units. `pool` is needed where the job has units of several."""
+
+    units: Units
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+
+
+class OneRelease(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The job has ended, or was stopped for another (`preempted`). `started_at` says that it ran,
+    where its start was never told."""
+
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+    started_at: Instant | None = None
+    preempted: bool = False
+
+
+class StepView(msgspec.Struct, kw_only=True, gc=False):
+    """From `at` on the job ran with these units in this tier."""
+
+    at: datetime
+    units: int
+    tier: Tier
+
+
+class AllocationFacts(msgspec.Struct, kw_only=True):
+    """Everything about an allocation, judged now: `state` is `expired` as soon as its hold, lease
+    or bounded run is over. `adopted`: it was found running without having been admitted."""
+
+    id: str
+    key: str
+    attempt: int
+    pool: str
+    account: str
+    person: str | None
+    units: int
+    min_units: int
+    wanted_units: int
+    job_class: PriorityClass = msgspec.field(name="class")
+    tier: Tier
+    state: State
+    held_at: datetime
+    hold_until: datetime
+    started_at: datetime | None
+    heard_at: datetime | None
+    lease_until: datetime | None
+    lease_seconds: int
+    duration_seconds: int | None
+    ended_at: datetime | None
+    reclaim_seconds: int
+    adopted: bool
+    labels: dict[str, str]
+    steps: list[StepView]
+
+
+class AllocationPage(msgspec.Struct, kw_only=True):
+    """Allocations, newest first. `next` is the address of the following page."""
+
+    at: datetime
+    allocations: list[AllocationFacts]
+    next: str | None
+
+
+class AllocationsOfJob(msgspec.Struct, kw_only=True):
+    """All allocations of a job: of every attempt, newest first, one per pool."""
+
+    at: datetime
+    allocations: list[AllocationFacts]

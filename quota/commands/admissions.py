@@ -42,7 +42,7 @@ def admit_batch(command: AdmitBatch, unit: Unit) -> wire.Admissions:
     requests = command.requests
     if len(requests) > REQUESTS_MAX:
         raise Invalid(
-            "too_many_requests_in_batch",
+            "too_many_items",
             f"One batch takes at most {REQUESTS_MAX} requests. Send the rest in further ones.",
             field="requests",
             facts={"limit": REQUESTS_MAX},

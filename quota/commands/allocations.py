@@ -99,19 +99,19 @@ Apply = Callable[[StoredAllocation, wire.AnyMessage], Outcome]
 def _tell(unit: Unit, messages: Sequence[wire.AnyMessage], apply: Apply | None) -> wire.Told:
     if len(messages) > wire.MESSAGES_MAX:
         raise Invalid(
-            "too_many_messages",
+            "too_many_items",
             f"One request takes at most {wire.MESSAGES_MAX} messages.",
             field="messages",
             facts={"limit": wire.MESSAGES_MAX},
         )
     desk = _Desk(unit, messages, resizing=apply is None)
-    results = [
-        result for message in messages for result in desk.answer(message, apply or desk.resize)
-    ]
+    answers = [desk.answer(message, apply or desk.resize) for message in messages]
+    results = [result for answer in answers for result in answer]
     desk.record()
     return wire.Told(
         at=unit.now,
         changed=sum(result.status == "changed" for result in results),
+        counts=[len(answer) for answer in answers],
         results=results,
     )
 

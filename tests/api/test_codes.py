@@ -22,7 +22,8 @@ REQUEST_FILES = [
     ),
     *sorted((ROOT / "tenancy" / "api").glob("*.py")),
     *(ROOT / "tenancy" / "commands" / f"{name}.py" for name in ("accounts", "people", "tokens")),
-    ROOT / "quota" / "api.py",
+    *sorted((ROOT / "quota" / "api").glob("*.py")),
+    *(ROOT / "quota" / "commands" / f"{name}.py" for name in ("admissions", "allocations")),
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
