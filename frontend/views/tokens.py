@@ -1,6 +1,8 @@
 """API tokens: issue (the secret shown once), rotate, revoke. For operators."""
 
 from datetime import timedelta
+from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -14,7 +16,7 @@ from ledger import scope
 from ledger.errors import Invalid, NotFound
 from ledger.execution import Context, execute
 from ledger.ids import new_id
-from quota.queries import pools_with_weights
+from quota.queries import PoolRow, pools_with_weights
 from tenancy import queries
 from tenancy import tokens as strings
 from tenancy.commands.tokens import (
@@ -48,6 +50,7 @@ class IssueForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label="What it may do",
     )
+    pools = forms.MultipleChoiceField(required=False, label="Only for these pools")
     days = forms.IntegerField(
         min_value=1,
         max_value=EXPIRY_DAYS_MAX,
@@ -55,12 +58,33 @@ class IssueForm(forms.Form):
         label="Days until it expires",
     )
 
+    def __init__(self, *args: Any, pools: list[PoolRow], **kwargs: Any) -> None:
+        """`pools` are those the organization has."""
+        super().__init__(*args, **kwargs)
+        self.fields["pools"].choices = [(pool.name, pool.name) for pool in pools]
+        self._pool_ids = {pool.name: pool.id for pool in pools}
+
+    def pool_ids(self) -> tuple[UUID, ...] | None:
+        """Ids of the chosen pools; None for all pools, those to come included."""
+        return tuple(self._pool_ids[name] for name in self.cleaned_data["pools"]) or None
+
 
 class RotateForm(forms.Form):
     """How long the old secret stays good beside the new one."""
 
-    overlap_hours = forms.IntegerField(min_value=0, max_value=OVERLAP_HOURS_MAX)
-    days = forms.IntegerField(min_value=1, max_value=EXPIRY_DAYS_MAX)
+    overlap_hours = forms.IntegerField(
+        min_value=0,
+        max_value=OVERLAP_HOURS_MAX,
+        initial=OVERLAP_HOURS_DEFAULT,
+        label="Hours the old secret stays good",
+        help_text=f"0 to {OVERLAP_HOURS_MAX}; 0 ends it at once.",
+    )
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=EXPIRY_DAYS_MAX,
+        initial=EXPIRY_DAYS_DEFAULT,
+        label="Days until the new one expires",
+    )
 
 
 @require_safe
@@ -68,7 +92,7 @@ class RotateForm(forms.Form):
 def tokens(request: PageRequest) -> HttpResponse:
     """All tokens, and the form for a new one."""
     request.page.require(TOKEN_WRITE)
-    return _show(request, IssueForm())
+    return _show(request, None)
 
 
 @require_POST
@@ -76,7 +100,8 @@ def tokens(request: PageRequest) -> HttpResponse:
 def issue(request: PageRequest) -> HttpResponse:
     """Issue a token and show its secret, this once."""
     here = request.page
-    form = IssueForm(request.POST)
+    with scope.reading(here.id):
+        form = IssueForm(request.POST, pools=pools_with_weights(here.id))
     if not form.is_valid():
         with scope.reading(here.id):
             here.require(TOKEN_WRITE)
@@ -89,7 +114,7 @@ def issue(request: PageRequest) -> HttpResponse:
                 name=form.cleaned_data["name"],
                 secret_hash=strings.hash_secret(secret),
                 scopes=tuple(form.cleaned_data["scopes"]),
-                pool_ids=None,
+                pool_ids=form.pool_ids(),
                 expires_at=here.now + timedelta(days=form.cleaned_data["days"]),
             ),
         )
@@ -99,23 +124,23 @@ def issue(request: PageRequest) -> HttpResponse:
             return _show(request, form, status=400)
     shown = strings.render(made.token_id, secret)
     with scope.reading(here.id):
-        return _show(request, IssueForm(), secret=shown, secret_of=form.cleaned_data["name"])
+        return _show(request, None, secret=shown, secret_of=form.cleaned_data["name"])
 
 
-@require_POST
 @page(reads=False)
 def rotate(request: PageRequest, token_id: str) -> HttpResponse:
-    """A new secret; the old one stays good for a while, so that nothing stops."""
+    """Ask for how long (GET); then a new secret (POST), beside which the old one stays good."""
     here = request.page
     with scope.reading(here.id):
         here.require(TOKEN_WRITE)
         row = _token(here, token_id)
-    form = RotateForm(request.POST)
+    form = RotateForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
-        raise Invalid(
-            "rotation_unusable",
-            f"The old secret may stay good for 0 to {OVERLAP_HOURS_MAX} hours, the new one for "
-            f"1 to {EXPIRY_DAYS_MAX} days.",
+        return render(
+            request,
+            "token_rotate.html",
+            {"token": row, "form": form, "form_key": new_id()},
+            status=400 if form.is_bound else 200,
         )
     secret = strings.new_secret()
     _execute(
@@ -128,9 +153,7 @@ def rotate(request: PageRequest, token_id: str) -> HttpResponse:
         ),
     )
     with scope.reading(here.id):
-        return _show(
-            request, IssueForm(), secret=strings.render(row.id, secret), secret_of=row.name
-        )
+        return _show(request, None, secret=strings.render(row.id, secret), secret_of=row.name)
 
 
 @page(reads=False)
@@ -179,22 +202,28 @@ def _execute(request: PageRequest, command) -> object:
     ).result
 
 
-def _show(request: PageRequest, form: IssueForm, *, status: int = 200, **shown) -> HttpResponse:
+def _show(
+    request: PageRequest, form: IssueForm | None, *, status: int = 200, **shown
+) -> HttpResponse:
+    """The page, with a fresh form where none came back."""
     here = request.page
-    rows = queries.tokens(here.id)
+    pools = pools_with_weights(here.id)
+    names = {pool.id: pool.name for pool in pools}
+    form = form or IssueForm(pools=pools)
     return render(
         request,
         "tokens.html",
         {
-            "tokens": rows,
-            "pool_names": {pool.id: pool.name for pool in pools_with_weights(here.id)},
+            "tokens": [
+                (token, ", ".join(sorted(names[one] for one in token.pool_ids or ())))
+                for token in queries.tokens(here.id)
+            ],
+            "pools": pools,
+            "chosen_pools": form["pools"].value() or [],
             "form": form,
             "chosen_scopes": form["scopes"].value() or [],
             "scopes": SCOPES_ABOUT.items(),
             "form_key": new_id(),
-            "overlap_hours": OVERLAP_HOURS_DEFAULT,
-            "days": EXPIRY_DAYS_DEFAULT,
-            "days_max": EXPIRY_DAYS_MAX,
             **shown,
         },
         status=status,

@@ -45,6 +45,22 @@
     showProblem(event, "No answer in time.", "Try again in a moment."),
   );
 
+  // While the answer to a form is on its way its buttons wait, so that nothing is sent twice.
+  function waiting(form, wait) {
+    for (const button of form.querySelectorAll("button:not([type=button])")) {
+      button.disabled = wait;
+    }
+    form.toggleAttribute("aria-busy", wait);
+  }
+  document.addEventListener("submit", function (event) {
+    const form = event.target;
+    // Disabled in the next turn: the button that was pressed belongs to what is sent.
+    if (!event.defaultPrevented) setTimeout(() => waiting(form, true));
+  });
+  window.addEventListener("pageshow", function (event) {
+    if (event.persisted) document.querySelectorAll("form").forEach((form) => waiting(form, false));
+  });
+
   // A form or select that applies at once, where a button does it without JavaScript.
   document.addEventListener("change", function (event) {
     if (event.target.matches("[data-submit-on-change]")) event.target.form.requestSubmit();

@@ -74,6 +74,25 @@ def test_rotating_gives_a_new_secret_and_keeps_the_old_for_a_while(acme, browse)
         assert authenticate_token(secret, now=NOW).organization_id == acme.id
 
 
+def test_rotating_asks_for_how_long_and_points_to_what_is_wrong(acme, browse):
+    acme.token()
+    client, row = browse(acme, "otto"), tokens_of(acme)[0]
+    address = f"/settings/tokens/{row.id}/rotate"
+    assert 'value="24"' in client.get(address).content.decode()
+    answer = client.post(address, {"overlap_hours": "9999", "days": "90"})
+    assert answer.status_code == 400
+    assert '<a href="#id_overlap_hours">Hours the old secret stays good' in answer.content.decode()
+    assert not TOKEN.search(answer.content.decode())
+
+
+def test_a_token_may_be_bound_to_pools(acme, browse):
+    client = browse(acme, "otto")
+    assert client.post("/settings/tokens/issue", GOOD | {"pools": ["none"]}).status_code == 400
+    page = client.post("/settings/tokens/issue", GOOD | {"pools": ["h100"]}).content.decode()
+    assert TOKEN.search(page) and "only h100" in page
+    assert tokens_of(acme)[0].pool_ids == (acme.pools["h100"],)
+
+
 def test_revoking_takes_the_name_typed(acme, browse):
     acme.token()
     row = tokens_of(acme)[0]
