@@ -104,7 +104,7 @@ def use_by_day(use: Sequence[DayUse], *, since: date, until: date) -> Chart:
         title="Use by day",
         summary=_summary(hours, pools, days),
         figure={"data": data, "layout": layout(y_title="unit-hours", barmode="stack", bargap=0.25)},
-        columns=tuple(f"{pool} (unit-h)" for pool in pools),
+        columns=tuple(pools),
         rows=rows,
     )
 

@@ -88,6 +88,11 @@ def instant(value: datetime, zone: ZoneInfo) -> str:
     return f"{value.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
+def moment(value: datetime, zone: ZoneInfo) -> str:
+    """An instant to the minute, for tables under a page that names the zone."""
+    return f"{value.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
 def ago(value: datetime, now: datetime) -> str:
     """How long ago or how far ahead, in one unit."""
     seconds = (value - now).total_seconds()

@@ -12,6 +12,7 @@ urlpatterns = [
     path("fairshare", fairshare.explorer, name="fairshare"),
     path("fairshare/<str:account>/<str:person>", fairshare.explanation, name="explanation"),
     path("usage", usage.usage, name="usage"),
+    path("usage/records", usage.usage_records, name="usage_records"),
     path("usage/batches/<str:batch_id>", usage.batch, name="usage_batch"),
     path("ledger", ledger.events, name="ledger"),
     path("ledger/<str:event_id>", ledger.event, name="ledger_event"),

@@ -114,6 +114,7 @@ class RunningRow:
     units: int
     start: datetime
     end: datetime | None
+    batch_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,9 @@ def running_now(
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT s.name, u.key, a.name, p.name, q.name, u.tier, u.units, u.started_at, "
-            "u.ended_at FROM accounting_openusage u "
+            "u.ended_at, k.batch_id FROM accounting_openusage u "
+            "JOIN accounting_usagekey k ON k.organization_id = u.organization_id "
+            "  AND k.source_id = u.source_id AND k.key = u.key "
             "JOIN accounting_usagesource s "
             "  ON s.organization_id = u.organization_id AND s.id = u.source_id "
             "JOIN tenancy_account a ON a.organization_id = u.organization_id "

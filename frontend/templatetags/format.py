@@ -38,6 +38,19 @@ def instant(value: datetime | None, zone: ZoneInfo) -> SafeString | str:
     )
 
 
+@register.filter
+def moment(value: datetime | None, zone: ZoneInfo) -> SafeString | str:
+    """An instant to the minute, the exact one on hover; nothing for None."""
+    if value is None:
+        return numbers.NONE
+    return format_html(
+        '<time datetime="{}" title="{}" class="nowrap">{}</time>',
+        value.isoformat(),
+        numbers.instant(value, zone),
+        numbers.moment(value, zone),
+    )
+
+
 @register.simple_tag
 def ago(value: datetime | None, page) -> SafeString | str:
     """A relative time with the absolute one on hover; counts on in the browser."""

@@ -7,7 +7,7 @@ themselves.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from urllib.parse import urlencode
 
@@ -19,6 +19,7 @@ from accounting.domain.fairshare import NO_PARENT, Fairshare
 from accounting.fairshare_state import State
 from accounting.queries import fairshare
 from accounting.queries.fairshare import NodeRow
+from accounting.queries.usage import DAYS_MAX
 from frontend import explanations, parameters
 from frontend.pages import Page, PageRequest, page, render
 from frontend.standing import path_to, scale_of
@@ -28,14 +29,15 @@ from tenancy.domain.roles import READ, granting
 
 OPEN_MAX = 40
 CHILDREN_SHOWN_MAX = 200
-RECORDS_SHOWN = 10
+WEIGHING_HALF_LIVES = 10
 SORTS = ("name", "place", "use")
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """A row of the explorer. `toggle` opens or closes an account; `hidden` counts what is not
-    shown: people the viewer may not see, or rows beyond the bound."""
+    """A row of the explorer. `toggle` opens or closes an account; `records` lists what its use came
+    from, for those who may see that; `hidden` counts what is not shown: people the viewer may not
+    see, or rows beyond the bound."""
 
     row: NodeRow
     scale: float
@@ -44,6 +46,7 @@ class TreeLine:
     is_me: bool = False
     hidden: int = 0
     hidden_why: str = ""
+    records: str = ""
 
 
 @require_safe
@@ -56,7 +59,7 @@ def explorer(request: PageRequest) -> HttpResponse:
     state, result = fairshare.standing(here.id, at=at, now=here.now)
     _require_a_part(here, state)
     opened = _opened(request, state)
-    tree = _Tree(here, state, result, opened, sort=sort, at=chosen_at)
+    tree = _Tree(here, state, result, opened, sort=sort, at=chosen_at, until=at)
     return render(
         request,
         "fairshare.html",
@@ -163,8 +166,10 @@ class _Tree:
         *,
         sort: str,
         at: str,
+        until: datetime,
     ) -> None:
         self.here, self.state, self.result = here, state, result
+        self.until = until
         self.opened, self.sort, self.at = opened, sort, at
 
     @cached_property
@@ -191,7 +196,13 @@ class _Tree:
         me = self.here.actor.id
         seen = people if may_see_people else [row for row in people if row.person_id == me]
         lines = [
-            TreeLine(row, scale, is_me=row.person_id == me) for row in seen[:CHILDREN_SHOWN_MAX]
+            TreeLine(
+                row,
+                scale,
+                is_me=row.person_id == me,
+                records=self._records(row) if may_see_people else "",
+            )
+            for row in seen[:CHILDREN_SHOWN_MAX]
         ]
         for row in accounts[:CHILDREN_SHOWN_MAX]:
             lines += self._account(row, scale, may_see_people=may_see_people)
@@ -204,16 +215,31 @@ class _Tree:
 
     def _account(self, row: NodeRow, scale: float, *, may_see_people: bool) -> list[TreeLine]:
         is_open = row.account in self.opened
-        line = TreeLine(row, scale, is_open=is_open, toggle=self._toggle(row, is_open=is_open))
+        may_see = may_see_people or row.account_id in self.seen_with_people
+        line = TreeLine(
+            row,
+            scale,
+            is_open=is_open,
+            toggle=self._toggle(row, is_open=is_open),
+            records=self._records(row) if may_see else "",
+        )
         if not is_open or not row.has_children:
             return [line]
         index = self.state.names.account_by_name[row.account]
         below = fairshare.account_rows(self.state, self.result, index)
-        may_see = may_see_people or row.account_id in self.seen_with_people
         inner = self._level(below, may_see_people=may_see)
         if not inner and below:
             inner = [self._rest(below[0], len(below), "not shown to you")]
         return [line, *inner]
+
+    def _records(self, row: NodeRow) -> str:
+        """Records of the days that still weigh anything worth telling."""
+        days = min(self.state.half_life.days * WEIGHING_HALF_LIVES, DAYS_MAX - 1)
+        until = self.until.astimezone(self.here.zone).date()
+        values = {"account": row.account, "person": row.person or ""}
+        values |= {"since": str(until - timedelta(days=int(days))), "until": str(until)}
+        given = {name: value for name, value in values.items() if value}
+        return f"{reverse('usage_records')}?{urlencode(given)}"
 
     def _toggle(self, row: NodeRow, *, is_open: bool) -> str:
         if not is_open:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounting.fairshare_state import State
@@ -120,6 +122,7 @@ def _use(request: PageRequest, mine: list[AccountRow], readable: tuple) -> dict:
         "days": days,
         "days_choices": parameters.DAYS_CHOICES,
         "chart": charts.use_by_day(use, since=since, until=here.today),
+        "records_address": f"{reverse('usage_records')}?{urlencode({'account': account.name})}",
     }
 
 

@@ -1,7 +1,7 @@
 """Use by day, account, person, pool and tier; what runs now; and the batches records came in."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
 from uuid import UUID
@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounting import fairshare_state
-from accounting.queries import batches
+from accounting.queries import batches, records
 from accounting.queries import usage as queries
 from accounting.queries.usage import UsageFilter, UsageRow
 from accounting.queries.use_by_day import use_by_day
@@ -19,7 +19,7 @@ from accounting.staging import TIER_NAMES
 from frontend import charts, parameters
 from frontend.pages import Page, PageRequest, page, render
 from frontend.standing import accounts_below
-from ledger.errors import Denied
+from ledger.errors import Denied, Invalid
 from quota.queries import PoolRow, pools_with_weights
 from tenancy import policy
 from tenancy import queries as tenancy
@@ -39,6 +39,7 @@ class PoolUse:
     pool: PoolRow
     row: UsageRow
     allocated: float | None
+    records: str
 
 
 @require_safe
@@ -70,8 +71,9 @@ def usage(request: PageRequest) -> HttpResponse:
             "by": by,
             "dimensions": queries.DIMENSIONS,
             "sort": sort,
-            "rows": found.rows,
+            "lines": [(row, _records_address(request, account, chosen, row)) for row in found.rows],
             "total": queries.usage_total(here.id, chosen),
+            "total_address": _records_address(request, account, chosen),
             "first_page": after is None,
             "next": _next(request, found.next_after),
             "filtered": bool(chosen.person_id or chosen.pool_id or chosen.tier),
@@ -79,12 +81,53 @@ def usage(request: PageRequest) -> HttpResponse:
                 here.id, account_id=account.id, now=here.now, limit=RUNNING_SHOWN + 1
             ),
             "running_shown": RUNNING_SHOWN,
-            "pool_use": _pool_use(here, chosen, pools),
+            "pool_use": _pool_use(request, account, chosen, pools),
             "chart": charts.use_by_day(
                 use_by_day(here.id, account_id=account.id, since=since, until=until, now=here.now),
                 since=since,
                 until=until,
             ),
+            "records_address": _records_address(request, account),
+            "partials": ("rows",),
+        },
+    )
+
+
+@require_safe
+@page()
+def usage_records(request: PageRequest) -> HttpResponse:
+    """The single records behind a number: same filters, running ones included."""
+    here = request.page
+    readable = _readable(here)
+    account = _account(request, readable)
+    since, until = parameters.period(request.GET, today=here.today)
+    chosen = _filter(request, account, pools_with_weights(here.id), since, until)
+    rows = records.records(
+        here.id,
+        chosen,
+        since=parameters.start_of(since, here.zone),
+        until=parameters.start_of(until + timedelta(days=1), here.zone),
+        now=here.now,
+        after=_place(request),
+        limit=PAGE_ROWS + 1,
+    )
+    shown, more = rows[:PAGE_ROWS], len(rows) > PAGE_ROWS
+    last = shown[-1] if more else None
+    return render(
+        request,
+        "usage_records.html",
+        {
+            "account": account,
+            "chosen": chosen,
+            "words": [
+                value
+                for name in ("person", "pool", "tier")
+                if (value := parameters.text(request.GET, name))
+            ],
+            "rows": shown,
+            "first_page": "after" not in request.GET,
+            "next": _next(request, last and (last.start.isoformat(), last.source, last.key)),
+            "sees_event": LEDGER_READ in here.held,
             "partials": ("rows",),
         },
     )
@@ -167,10 +210,49 @@ def _next(request: PageRequest, after: tuple[str, ...] | None) -> str | None:
         return None
     pairs = [(name, value) for name, values in request.GET.lists() for value in values]
     kept = [(name, value) for name, value in pairs if name != "after"]
-    return f"{reverse('usage')}?{urlencode([*kept, *(('after', value) for value in after)])}"
+    return f"{request.path}?{urlencode([*kept, *(('after', value) for value in after)])}"
 
 
-def _pool_use(here: Page, chosen: UsageFilter, pools: list[PoolRow]) -> list[PoolUse]:
+def _place(request: PageRequest) -> records.Place | None:
+    """Where the page of records before ended."""
+    values = parameters.free(request.GET, "after")
+    if not values:
+        return None
+    try:
+        start, source, key = values
+        at = datetime.fromisoformat(start)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise Invalid("page_unknown", "This page does not exist. Start again.", field="after")
+    return at, source, key
+
+
+def _records_address(
+    request: PageRequest,
+    account: AccountRow,
+    chosen: UsageFilter | None = None,
+    row: UsageRow | None = None,
+) -> str:
+    """Where the records behind a number are listed; what the row names narrows the filters."""
+    values = {"account": account.name}
+    if chosen is not None:
+        values |= {"since": chosen.since.isoformat(), "until": chosen.until.isoformat()}
+        for name in ("person", "pool", "tier"):
+            values[name] = parameters.text(request.GET, name)
+    if row is not None:
+        for name in ("account", "person", "pool", "tier"):
+            values[name] = getattr(row, name) or values[name]
+        if row.day:
+            values["since"] = values["until"] = row.day.isoformat()
+    given = {name: value for name, value in values.items() if value}
+    return f"{reverse('usage_records')}?{urlencode(given)}"
+
+
+def _pool_use(
+    request: PageRequest, account: AccountRow, chosen: UsageFilter, pools: list[PoolRow]
+) -> list[PoolUse]:
+    here = request.page
     rows = queries.usage_rows(here.id, chosen, by=["pool"], limit=queries.PAGE_MAX).rows
     by_name = {pool.name: pool for pool in pools}
     first = parameters.start_of(chosen.since, here.zone)
@@ -180,5 +262,7 @@ def _pool_use(here: Page, chosen: UsageFilter, pools: list[PoolRow]) -> list[Poo
     for row in rows:
         pool = by_name[row.pool or ""]
         held = row.all_seconds / (pool.capacity * seconds) if pool.capacity and seconds else None
-        found.append(PoolUse(pool, row, None if held is None else float(held)))
+        allocated = None if held is None else float(held)
+        address = _records_address(request, account, chosen, row)
+        found.append(PoolUse(pool, row, allocated, address))
     return found

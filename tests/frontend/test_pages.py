@@ -1,5 +1,6 @@
 """What the pages show, that each bad value is refused by name, and that queries stay few."""
 
+import re
 from datetime import timedelta
 
 import psycopg
@@ -15,6 +16,7 @@ QUERIES_MAX = {
     "/fairshare": 16,
     "/fairshare/nlp/bob": 16,
     "/usage": 24,
+    "/usage/records": 18,
     "/ledger": 18,
     "/settings/people": 18,
     "/settings/tokens": 14,
@@ -73,6 +75,40 @@ def test_the_explanation_goes_down_to_records_and_their_events(used, browse):
     assert "level = S / U" in page
     assert "/usage/batches/" in page and "/ledger/" in page
     assert "Points at factor 1" in page
+
+
+def test_a_number_of_use_leads_to_the_records_it_is_the_sum_of(used, browse):
+    client = browse(used, "alice")
+    page = client.get("/usage?account=nlp&by=person&by=pool").content.decode()
+    address = re.search(r'href="(/usage/records[^"]*person=bob[^"]*)">16.0<', page).group(1)
+    shown = client.get(address.replace("&amp;", "&")).content.decode()
+    rows = shown.split("<tbody>")[1]
+    assert ">a</a>" in rows and ">run</a>" in rows and "16.0" in rows
+    assert ">b</a>" not in rows and ">c</a>" not in rows
+    assert "/usage/batches/" in rows and "/ledger/" in rows
+
+
+def test_records_are_paged_and_a_corrected_one_is_not_among_them(acme, browse):
+    start = NOW - timedelta(days=2)
+    acme.use(*(record(f"r{n:02}", start=start + timedelta(minutes=n)) for n in range(60)))
+    acme.use(record("fixed", start=start, hours=1) | {"supersedes": "r00"})
+    client = browse(acme, "otto")
+    first = client.get("/usage/records?account=nlp").content.decode()
+    following = re.search(r'href="(/usage/records[^"]*after=[^"]*)"', first).group(1)
+    second = client.get(following.replace("&amp;", "&")).content.decode()
+    keys = re.findall(r'class="mono">([^<]+)</a>', first + second)
+    assert sorted(keys) == sorted(["fixed", *(f"r{n:02}" for n in range(1, 60))])
+
+
+def test_records_of_other_accounts_stay_unseen(used, browse):
+    client = browse(used, "alice")
+    assert client.get("/usage/records?account=serving").status_code == 403
+    assert ">c</a>" not in client.get("/usage/records").content.decode()
+
+
+@pytest.mark.parametrize("after", ["x", "x&after=y&after=z", "2026-11-29&after=y&after=z"])
+def test_a_page_of_records_that_does_not_exist_is_refused(used, browse, after):
+    assert browse(used, "otto").get(f"/usage/records?after={after}").status_code == 400
 
 
 def test_from_a_record_to_its_batch_to_the_event(used, browse):
