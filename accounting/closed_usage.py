@@ -13,10 +13,25 @@ import psycopg
 
 from accounting.domain import decay
 
+
+def start_of_day(*, day: str, zone: str) -> str:
+    """SQL for the instant at which a date of a time zone begins.
+
+    Where clocks go back over midnight (the Azores, Havana), that date has its first hour twice and
+    PostgreSQL takes the second: the day begins with the first.
+    """
+    local = f"({day})::timestamp"
+    start = f"({local} AT TIME ZONE {zone})"
+    return (
+        f"({start} - CASE WHEN ({start} - interval '1 hour') AT TIME ZONE {zone} >= {local} "
+        "THEN interval '1 hour' ELSE interval '0' END)"
+    )
+
+
 _EPOCH = decay.sql_epoch(end="c.b", half_life_seconds="c.h")
 _WEIGHT = decay.sql_forward_weight(rate="c.r", start="c.a", end="c.b", half_life_seconds="c.h")
 
-_SPLIT = """
+_SPLIT = f"""
 , local AS (
     SELECT c.*, o.time_zone,
         (c.started_at AT TIME ZONE o.time_zone)::date AS first_day,
@@ -31,8 +46,8 @@ _SPLIT = """
     SELECT l.organization_id, d.day, l.account_id, l.person_id, l.pool_id, l.tier,
         l.compute_util, l.productive_util,
         l.sign * l.units * extract(epoch FROM
-            least(l.ended_at, (d.day + 1)::timestamp AT TIME ZONE l.time_zone)
-            - greatest(l.started_at, d.day::timestamp AT TIME ZONE l.time_zone))
+            least(l.ended_at, {start_of_day(day="d.day + 1", zone="l.time_zone")})
+            - greatest(l.started_at, {start_of_day(day="d.day", zone="l.time_zone")}))
     FROM local l
     CROSS JOIN LATERAL generate_series(0, l.last_day - l.first_day) AS s(n)
     CROSS JOIN LATERAL (SELECT l.first_day + s.n AS day) d

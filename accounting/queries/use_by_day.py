@@ -4,14 +4,15 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
+from accounting.closed_usage import start_of_day
 from accounting.queries.usage import DayUse, usage_by_day
 from ledger.sql import server_cursor
 
 # Days are those of the organization's time zone, split at its midnights as in the rollup.
-_RUNNING = """
+_RUNNING = f"""
 SELECT d.day, u.pool_id, q.name, sum(u.units * extract(epoch FROM
-    least(coalesce(u.ended_at, %b), %b, (d.day + 1)::timestamp AT TIME ZONE o.time_zone)
-    - greatest(u.started_at, d.day::timestamp AT TIME ZONE o.time_zone)))
+    least(coalesce(u.ended_at, %b), %b, {start_of_day(day="d.day + 1", zone="o.time_zone")})
+    - greatest(u.started_at, {start_of_day(day="d.day", zone="o.time_zone")})))
 FROM accounting_openusage u
 JOIN tenancy_account t ON t.organization_id = u.organization_id AND t.id = u.account_id
     AND t.ancestors @> ARRAY[%b::uuid]
@@ -22,7 +23,7 @@ CROSS JOIN LATERAL generate_series(
     least((%b AT TIME ZONE o.time_zone)::date, %b::date), interval '1 day') AS s(at)
 CROSS JOIN LATERAL (SELECT s.at::date AS day) d
 WHERE u.organization_id = %b AND u.started_at < %b
-    AND least(coalesce(u.ended_at, %b), %b) > d.day::timestamp AT TIME ZONE o.time_zone
+    AND least(coalesce(u.ended_at, %b), %b) > {start_of_day(day="d.day", zone="o.time_zone")}
 GROUP BY d.day, u.pool_id, q.name
 """
 

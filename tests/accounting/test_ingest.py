@@ -7,9 +7,10 @@ from itertools import pairwise, permutations
 import pytest
 
 from accounting.commands.usage import SettleUsage
+from accounting.queries.use_by_day import use_by_day
 from ledger import rebuild, scope, verification
 from ledger.sql import server_cursor
-from tests.world import NOW, Tenant, record
+from tests.world import NOW, Tenant, record, tenant
 
 
 def rows(acme: Tenant, sql: str) -> list[tuple]:
@@ -180,6 +181,42 @@ def test_days_are_those_of_the_organization_and_may_have_25_hours(acme):
     assert rows(
         acme, "SELECT day, (unit_seconds / 3600)::int FROM accounting_usageday ORDER BY day"
     ) == [(date(2026, 10, 24), 10), (date(2026, 10, 25), 25), (date(2026, 10, 26), 13)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "hours", "days"),
+    [
+        # Clocks go back from 01:00 to 00:00: Sunday has its first hour twice.
+        ("Atlantic/Azores", "2026-10-24T23:30Z", 1, {24: "0.5", 25: "0.5"}),
+        ("Atlantic/Azores", "2026-10-24T22:00Z", 48, {24: 2, 25: 25, 26: 21}),
+        ("America/Havana", "2026-11-01T03:30Z", 2, {31: "0.5", 1: "1.5"}),
+        # From 24:00 back to 23:00: the day before has its last hour twice.
+        ("Asia/Beirut", "2026-10-24T19:00Z", 4, {24: 3, 25: 1}),
+        # From 24:00 on to 01:00: the day begins at one.
+        ("America/Santiago", "2026-09-06T03:00Z", 2, {5: 1, 6: 1}),
+    ],
+)
+def test_days_whose_midnight_comes_twice_or_never(db, zone, start, hours, days):
+    place = tenant("edge", time_zone=zone)
+    place.account("nlp")
+    place.person("bob", "nlp")
+    place.pool("h100")
+    began = datetime.fromisoformat(start)
+    expected = {day: Decimal(value) for day, value in days.items()}
+    place.use(record("running", units=1, start=began, hours=None), now=began)
+    now = began + timedelta(hours=hours)
+    with scope.reading(place.id):
+        running = use_by_day(
+            place.id,
+            account_id=place.root,
+            since=began.date() - timedelta(days=2),
+            until=now.date() + timedelta(days=1),
+            now=now,
+        )
+    assert {one.day.day: one.unit_seconds / 3600 for one in running} == expected
+    place.use(record("ended", units=1, start=began, hours=hours, supersedes="running"), now=now)
+    ended = rows(place, "SELECT day, unit_seconds / 3600 FROM accounting_usageday")
+    assert {day.day: amount for day, amount in ended} == expected
 
 
 def test_unknown_measurements_are_kept_apart_from_zero(acme):
