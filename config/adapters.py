@@ -1,12 +1,13 @@
 """How sign-in differs from allauth's defaults: nobody makes an account alone."""
 
-from typing import Any
+from datetime import UTC, datetime
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
-from django.contrib.auth import get_user_model
 from django.http import HttpRequest
+
+from tenancy import logins
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -21,14 +22,17 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Connect a first sign-in to the known user with the same *verified* address.
+        """Connect a first sign-in to whom the same *verified* address is known.
 
-        An unverified address is a claim: connecting on it would hand the user to whoever typed
-        it into the identity provider.
+        That is a login there is, or one made now for people that an organization has imported or
+        added with the address. An unverified address is a claim: connecting on it would hand
+        somebody's place to whoever typed it into the identity provider.
         """
-        if sociallogin.is_existing:
-            return
         verified = [address.email for address in sociallogin.email_addresses if address.verified]
-        users: Any = get_user_model().objects.filter(email__in=verified, is_active=True)
-        if len(users) == 1:
-            sociallogin.connect(request, users[0])
+        if not sociallogin.is_existing:
+            user = logins.login_of(verified)
+            if user is None:
+                return
+            sociallogin.connect(request, user)
+        if sociallogin.user.is_active:
+            logins.let_in(sociallogin.user, verified, now=datetime.now(UTC))

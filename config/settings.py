@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from config import services
+from config import oidc, services
 from config.database import aliases
 from config.env import env_bool, env_choice, env_int, env_list, env_secret, env_str
 from config.logging import logging_settings
@@ -255,21 +255,14 @@ if OIDC_ENABLED:
     CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"].append(
         f"{_issuer.scheme}://{_issuer.netloc}"
     )
-    SOCIALACCOUNT_PROVIDERS["openid_connect"] = {
-        "OAUTH_PKCE_ENABLED": True,
-        "APPS": [
-            {
-                "provider_id": env_str("APPORTION_OIDC_ID", "sso"),
-                "name": env_str("APPORTION_OIDC_NAME", "Single sign-on"),
-                "client_id": env_str("APPORTION_OIDC_CLIENT_ID"),
-                "secret": env_str("APPORTION_OIDC_CLIENT_SECRET"),
-                "settings": {
-                    "server_url": env_str("APPORTION_OIDC_SERVER_URL"),
-                    "uid_field": env_str("APPORTION_OIDC_UID_FIELD", "sub"),
-                },
-            }
-        ],
-    }
+    SOCIALACCOUNT_PROVIDERS["openid_connect"] = oidc.provider(
+        identifier=env_str("APPORTION_OIDC_ID", "sso"),
+        name=env_str("APPORTION_OIDC_NAME", "Single sign-on"),
+        client_id=env_str("APPORTION_OIDC_CLIENT_ID"),
+        secret=env_str("APPORTION_OIDC_CLIENT_SECRET"),
+        server_url=env_str("APPORTION_OIDC_SERVER_URL"),
+        uid_field=env_str("APPORTION_OIDC_UID_FIELD", "sub"),
+    )
 
 # ---------------------------------------------------------------- REST
 # Requests a minute of one token or person: config/api/limits.py. 0 sets no bound.

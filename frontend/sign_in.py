@@ -10,6 +10,7 @@ from allauth.socialaccount import urls as social_urls
 from allauth.urls import build_provider_urlpatterns
 from django.conf import settings
 from django.urls import include, path
+from django.urls.resolvers import URLPattern, URLResolver
 
 _ACCOUNT = {
     "account_login",
@@ -31,7 +32,16 @@ _SOCIAL = {
     "socialaccount_connections",
 }
 
-urlpatterns = [one for one in account_urls.urlpatterns if one.name in _ACCOUNT]
-if settings.OIDC_ENABLED:
-    kept = [one for one in social_urls.urlpatterns if one.name in _SOCIAL]
-    urlpatterns += [path("3rdparty/", include(kept)), *build_provider_urlpatterns()]
+
+def patterns(*, single_sign_on: bool) -> list[URLPattern | URLResolver]:
+    """Addresses of sign-in, with or without those of the identity provider."""
+    found: list[URLPattern | URLResolver] = [
+        one for one in account_urls.urlpatterns if one.name in _ACCOUNT
+    ]
+    if single_sign_on:
+        kept = [one for one in social_urls.urlpatterns if one.name in _SOCIAL]
+        found += [path("3rdparty/", include(kept)), *build_provider_urlpatterns()]
+    return found
+
+
+urlpatterns = patterns(single_sign_on=settings.OIDC_ENABLED)

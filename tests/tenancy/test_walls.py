@@ -24,6 +24,7 @@ DEFINER_FUNCTIONS = {
     "tenancy_authenticate_token",
     "tenancy_organization_by_slug",
     "tenancy_organizations_of",
+    "tenancy_people_of_email",
 }
 """Functions that see more than one organization. Each answers only what its argument proves, or
 ids alone; one more here needs a reason in docs/decisions/0006-identity.md."""
