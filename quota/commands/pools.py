@@ -43,7 +43,7 @@ def define_flavor(command: DefineFlavor, unit: Unit) -> FlavorRef:
     flavor_id = unit.new_id()
     unit.record(
         events.FlavorDefined(
-            flavor_id=flavor_id, name=command.name, weight=_checked_weight(command.weight)
+            flavor_id=flavor_id, name=command.name, weight=checked_weight(command.weight)
         )
     )
     return FlavorRef(flavor_id=flavor_id)
@@ -62,7 +62,7 @@ def set_flavor_weight(command: SetFlavorWeight, unit: Unit) -> FlavorRef:
     """Record the new weight."""
     _check_known("quota_flavor", command.flavor_id, unit, field="flavor")
     unit.record(
-        events.FlavorWeightSet(flavor_id=command.flavor_id, weight=_checked_weight(command.weight))
+        events.FlavorWeightSet(flavor_id=command.flavor_id, weight=checked_weight(command.weight))
     )
     return FlavorRef(flavor_id=command.flavor_id)
 
@@ -90,12 +90,17 @@ class PoolRef:
 @handles(OpenPool, permission=POOL_WRITE)
 def open_pool(command: OpenPool, unit: Unit) -> PoolRef:
     """Check names and amounts; record the pool."""
+    _check_known("quota_flavor", command.flavor_id, unit, field="flavor")
+    return record_pool(command, unit)
+
+
+def record_pool(command: OpenPool, unit: Unit) -> PoolRef:
+    """Open a pool of a flavor that exists, or is defined by the same command."""
     check_name(command.name, field="name")
     check_name(command.cluster, field="cluster")
     for field in ("capacity", "unavailable", "safety_margin"):
-        _check_range(field, getattr(command, field), UNITS_MAX)
-    _check_range("reclaim_target_seconds", command.reclaim_target_seconds, RECLAIM_SECONDS_MAX)
-    _check_known("quota_flavor", command.flavor_id, unit, field="flavor")
+        check_range(field, getattr(command, field), UNITS_MAX)
+    check_range("reclaim_target_seconds", command.reclaim_target_seconds, RECLAIM_SECONDS_MAX)
     _check_free("quota_pool", command.name, unit)
     pool_id = unit.new_id()
     unit.record(
@@ -166,7 +171,7 @@ class PoolChanged:
 @handles(ResizePool, permission=POOL_WRITE)
 def resize_pool(command: ResizePool, unit: Unit) -> PoolChanged:
     """Record the size; refuse to shrink it under its promises unless that is accepted."""
-    _check_range("capacity", command.capacity, UNITS_MAX)
+    check_range("capacity", command.capacity, UNITS_MAX)
     return _change_pool(
         command,
         unit,
@@ -178,7 +183,7 @@ def resize_pool(command: ResizePool, unit: Unit) -> PoolChanged:
 @handles(SetUnavailable, permission=POOL_WRITE)
 def set_unavailable(command: SetUnavailable, unit: Unit) -> PoolChanged:
     """Record the number; the answer says by how much the pool is over-promised then."""
-    _check_range("unavailable", command.unavailable, UNITS_MAX)
+    check_range("unavailable", command.unavailable, UNITS_MAX)
     return _change_pool(
         command,
         unit,
@@ -190,7 +195,7 @@ def set_unavailable(command: SetUnavailable, unit: Unit) -> PoolChanged:
 @handles(SetSafetyMargin, permission=POOL_WRITE)
 def set_safety_margin(command: SetSafetyMargin, unit: Unit) -> PoolChanged:
     """Record the margin; refuse to raise it over what is promised unless that is accepted."""
-    _check_range("safety_margin", command.safety_margin, UNITS_MAX)
+    check_range("safety_margin", command.safety_margin, UNITS_MAX)
     return _change_pool(
         command,
         unit,
@@ -203,7 +208,7 @@ def set_safety_margin(command: SetSafetyMargin, unit: Unit) -> PoolChanged:
 def set_reclaim_target(command: SetReclaimTarget, unit: Unit) -> PoolChanged:
     """Record the target."""
     seconds = command.reclaim_target_seconds
-    _check_range("reclaim_target_seconds", seconds, RECLAIM_SECONDS_MAX)
+    check_range("reclaim_target_seconds", seconds, RECLAIM_SECONDS_MAX)
     return _change_pool(
         command,
         unit,
@@ -235,7 +240,7 @@ def _change_pool(command, unit: Unit, event: events.Event, *, field: str) -> Poo
     )
 
 
-def _checked_weight(weight: Decimal) -> Decimal:
+def checked_weight(weight: Decimal) -> Decimal:
     if (
         not weight.is_finite()
         or not 0 <= weight <= WEIGHT_MAX
@@ -249,7 +254,7 @@ def _checked_weight(weight: Decimal) -> Decimal:
     return weight
 
 
-def _check_range(field: str, value: int, maximum: int) -> None:
+def check_range(field: str, value: int, maximum: int) -> None:
     if not 0 <= value <= maximum:
         raise Invalid(
             "out_of_range",

@@ -17,7 +17,7 @@ equal ones by id. What the promise rule refuses at its due time lapses: values s
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -199,6 +199,38 @@ class QuotaBook:
             expose=wish.expose,
         )
 
+    def set_all(self, quotas: Mapping[AccountKey, Quota], *, at: datetime) -> list[Became]:
+        """Let many quotas stand at once, as in a plan: only their sum must fit. A temporary quota
+        with the right base goes on; any other ends. Lenders are repaid, unless named themselves.
+
+        Raises:
+            Refused: `promise_exceeded`, `pool_over_promised`, `carve_exceeded`.
+        """
+        draft = _Draft(self.cells)
+        chosen = {
+            account: Cell(quota=quota)
+            for account, quota in quotas.items()
+            if self.cell(account).base != quota
+        }
+        for account in chosen:
+            draft.repay(self.cell(account))
+        shifted = draft.close(without=chosen.keys())
+        return self._keep(
+            [(account, draft.after[account], "repaid") for account in shifted]
+            + [(account, cell, "set") for account, cell in chosen.items()],
+            at=at,
+        )
+
+    def _keep(self, cells: list[tuple[AccountKey, Cell, str]], *, at: datetime) -> list[Became]:
+        after = {account: cell for account, cell, _ in cells}
+        self._check(after)
+        changes = [
+            Became(account=account, before=self.cell(account), after=cell, at=at, kind=kind)
+            for account, cell, kind in cells
+        ]
+        self.cells.update(after)
+        return changes
+
     def end(self, account: AccountKey, *, at: datetime) -> list[Became]:
         """End an account's temporary quota.
 
@@ -339,9 +371,13 @@ class _Draft:
     def shift(self, account: AccountKey, units: int) -> None:
         self._units[account] = self._units.get(account, 0) + units
 
-    def close(self) -> dict[AccountKey, int]:
+    def close(self, *, without: Collection[AccountKey] = ()) -> dict[AccountKey, int]:
         """Shift the lenders. Returns by how much each was."""
-        shifts = {account: units for account, units in self._units.items() if units}
+        shifts = {
+            account: units
+            for account, units in self._units.items()
+            if units and account not in without
+        }
         for account, units in shifts.items():
             try:
                 self.after[account] = self._cells.get(account, NO_CELL).shifted(units)
