@@ -10,7 +10,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from accounting import partitions
+from accounting import allocated_usage, partitions
 from accounting.commands.usage import SettleUsage
 from ledger import scope
 from ledger.execution import Context, execute
@@ -42,3 +42,18 @@ def make_partitions() -> None:
     """Month partitions of the usage table, three months ahead."""
     today = datetime.now(UTC).date()
     partitions.ensure(today, today + PARTITIONS_AHEAD)
+
+
+@shared_task
+def meter_allocations() -> None:
+    """Hand every organization's ended allocations out on their own."""
+    for organization_id in scope.organization_ids():
+        meter_allocations_of.apply_async(
+            (str(organization_id),), queue="deadlines", expires=SETTLE_SECONDS
+        )
+
+
+@shared_task
+def meter_allocations_of(organization_id: str) -> None:
+    """Let what an organization's ended allocations held become usage."""
+    allocated_usage.meter(UUID(organization_id), now=datetime.now(UTC))

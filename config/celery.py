@@ -45,6 +45,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 30,
         "options": {"queue": "deadlines", "expires": 30},
     },
+    "allocations-usage": {
+        "task": "accounting.tasks.meter_allocations",
+        "schedule": 30,
+        "options": {"queue": "deadlines", "expires": 30},
+    },
     "usage-partitions": {
         "task": "accounting.tasks.make_partitions",
         "schedule": crontab(hour=2, minute=10),

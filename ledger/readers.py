@@ -37,20 +37,45 @@ def catch_up(reader: Reader, organization_id: UUID, *, batch: int = BATCH_MAX) -
             return total
 
 
+def catch_up_with_commands(reader: Reader, organization_id: UUID, *, batch: int = BATCH_MAX) -> int:
+    """As `catch_up`, for a reader whose effect are commands, which bring their own transactions.
+
+    The cursor moves after them: a crash in between, or two workers at once, and they are given
+    again. They must be idempotent.
+    """
+    total = 0
+    while True:
+        with scope.reading(organization_id):
+            lane, events = _news(reader, organization_id, batch)
+        if not events:
+            return total
+        reader.handle(events)
+        with scope.writing(organization_id):
+            _move(reader, organization_id, lane, events[-1].lane_seq)
+        total += len(events)
+
+
+def _news(
+    reader: Reader, organization_id: UUID, batch: int
+) -> tuple[UUID, Sequence[RecordedEvent]]:
+    positions = _positions(reader, organization_id)
+    for lane, (head, _) in store.heads(organization_id).items():
+        reached = positions.get(lane, 0)
+        if head > reached:
+            return lane, store.read_lane(organization_id, lane, after_seq=reached, limit=batch)
+    return organization_id, ()
+
+
 def _step(reader: Reader, organization_id: UUID, batch: int) -> int:
     with scope.writing(organization_id):
         if not _lock(reader, organization_id):
             return 0
-        positions = _positions(reader, organization_id)
-        for lane, (head, _) in store.heads(organization_id).items():
-            reached = positions.get(lane, 0)
-            if head <= reached:
-                continue
-            events = store.read_lane(organization_id, lane, after_seq=reached, limit=batch)
-            reader.handle(events)
-            _move(reader, organization_id, lane, events[-1].lane_seq)
-            return len(events)
-    return 0
+        lane, events = _news(reader, organization_id, batch)
+        if not events:
+            return 0
+        reader.handle(events)
+        _move(reader, organization_id, lane, events[-1].lane_seq)
+        return len(events)
 
 
 def _lock(reader: Reader, organization_id: UUID) -> bool:
@@ -77,6 +102,7 @@ def _move(reader: Reader, organization_id: UUID, lane: UUID, seq: int) -> None:
         cursor.execute(
             "INSERT INTO ledger_reader (organization_id, reader, lane, seq) "
             "VALUES (%b, %b, %b, %b) "
-            "ON CONFLICT (organization_id, reader, lane) DO UPDATE SET seq = excluded.seq",
+            "ON CONFLICT (organization_id, reader, lane) DO UPDATE "
+            "SET seq = greatest(ledger_reader.seq, excluded.seq)",
             (organization_id, reader.name, lane, seq),
         )

@@ -233,6 +233,11 @@ def pools_of_keys(organization_id: UUID, keys: Collection[str]) -> list[UUID]:
     return [row[0] for row in rows]
 
 
+def of_ids(organization_id: UUID, ids: Collection[UUID]) -> list[StoredAllocation]:
+    """Allocations by id."""
+    return _read(organization_id, "id = ANY(%b::uuid[]) ORDER BY id", (list(ids),))
+
+
 def lapsed(
     organization_id: UUID, pool_ids: Collection[UUID], *, now: datetime
 ) -> list[StoredAllocation]:
@@ -337,6 +342,17 @@ def people(organization_id: UUID, names: Collection[str]) -> dict[str, UUID]:
             "SELECT name, id FROM tenancy_person "
             "WHERE organization_id = %b AND name = ANY(%b::text[])",
             (organization_id, list(names)),
+        ).fetchall()
+    return dict(rows)
+
+
+def person_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Short names of people by id."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name FROM tenancy_person "
+            "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
+            (organization_id, list(ids)),
         ).fetchall()
     return dict(rows)
 
