@@ -11,7 +11,9 @@ from uuid import UUID
 from accounting.domain import decay
 from accounting.domain.decay import Scale, quanta_of
 from accounting.domain.fairshare import Usage
+from accounting.events import FairshareReset
 from accounting.fairshare_state import WEIGHT_SCALE, State
+from ledger import store
 from ledger.sql import server_cursor
 
 _END = "extract(epoch FROM c.cut)::float8"
@@ -30,9 +32,8 @@ SELECT account_id, person_id, pool_id, epoch, sum(weight) FROM (
 } AS weight
     FROM (
         SELECT r.*, least(coalesce(r.ended_at, %b), %b) AS cut,
-            greatest(r.started_at, s.reset_at) AS since
+            greatest(r.started_at, %b::timestamptz) AS since
         FROM accounting_usagerecord r
-        JOIN accounting_fairsharestate s ON s.organization_id = r.organization_id
         WHERE r.organization_id = %b AND r.started_at < %b
     ) c JOIN accounting_fairsharestate st ON st.organization_id = c.organization_id
     WHERE c.cut > c.since
@@ -46,8 +47,9 @@ def usage_in_the_past(state: State, organization_id: UUID, *, at: int) -> Usage:
     Reads every record that had started by then: meant for single questions, not for polling.
     """
     instant = datetime.fromtimestamp(at, UTC)
+    reset = reset_before(state, organization_id, at=at)
     with server_cursor() as cursor:
-        rows = cursor.execute(_PAST, (instant, instant, organization_id, instant)).fetchall()
+        rows = cursor.execute(_PAST, (instant, instant, reset, organization_id, instant)).fetchall()
     scale = Scale.covering((row[3] for row in rows), state.half_life)
     people = [0] * state.tree.person_count
     residual = [0] * state.tree.account_count
@@ -64,3 +66,13 @@ def usage_in_the_past(state: State, organization_id: UUID, *, at: int) -> Usage:
         residual=residual,
         unit_log2=scale.unit_log2(at) - log2(WEIGHT_SCALE),
     )
+
+
+def reset_before(state: State, organization_id: UUID, *, at: float) -> datetime | None:
+    """The last reset that had happened by `at`: a later one says nothing about that instant."""
+    if state.reset_at is None:
+        return None
+    if state.reset_at <= at:
+        return datetime.fromtimestamp(state.reset_at, UTC)
+    resets = store.read_type(organization_id, FairshareReset.event_type)
+    return max((r.data.at for r in resets if r.data.at.timestamp() <= at), default=None)

@@ -9,7 +9,7 @@ from uuid import UUID
 from accounting.domain.fairshare import Fairshare, Step, evaluate, path_of_person
 from accounting.domain.fairshare.tree import NO_PARENT
 from accounting.fairshare_state import State, as_seconds, current
-from accounting.past_usage import usage_in_the_past
+from accounting.past_usage import reset_before, usage_in_the_past
 from ledger import scope
 from ledger.errors import Invalid, NotFound
 from ledger.sql import server_cursor
@@ -261,7 +261,7 @@ def heaviest_records(
     Looks back RELEVANT_HALF_LIVES half-lives. Runs inside `scope.reading`.
     """
     half_life = float(state.half_life.seconds)
-    reset = datetime.fromtimestamp(state.reset_at, UTC) if state.reset_at is not None else None
+    reset = reset_before(state, organization_id, at=at.timestamp())
     earliest = at.timestamp() - RELEVANT_HALF_LIVES * half_life
     with server_cursor() as cursor:
         rows = cursor.execute(

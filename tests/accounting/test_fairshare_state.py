@@ -35,9 +35,7 @@ def usage_of(acme: Tenant, account: str, person: str | None = None, *, at=NOW) -
 
 def by_hand(units: int, start, end, *, at=NOW) -> float:
     stop = None if end is None else end.timestamp()
-    return decayed(
-        rate=units, start=start.timestamp(), end=stop, at=at.timestamp(), half_life=WEEK
-    )
+    return decayed(rate=units, start=start.timestamp(), end=stop, at=at.timestamp(), half_life=WEEK)
 
 
 def test_decayed_usage_is_the_closed_form_and_adds_up_the_tree(acme):
@@ -140,6 +138,27 @@ def test_a_reset_forgets_use_before_it_and_nothing_after(acme):
     )
 
 
+def test_an_instant_before_a_reset_is_told_as_it_was(acme):
+    start = NOW - timedelta(hours=5)
+    acme.use(record("a", hours=None, start=start))
+    first, second = NOW - timedelta(hours=3), NOW - timedelta(hours=1)
+    acme.run(ResetFairshare(), now=first)
+    acme.run(ResetFairshare(), now=second)
+    for since, at in (
+        (start, NOW - timedelta(hours=4)),
+        (first, NOW - timedelta(hours=2)),
+        (second, NOW - timedelta(minutes=30)),
+    ):
+        state, result = fairshare.standing(acme.id, at=at, now=NOW)
+        with scope.reading(acme.id):
+            why = fairshare.explain_person(
+                acme.id, state, result, account="nlp", person="bob", at=at
+            )
+        expected = pytest.approx(by_hand(8, since, None, at=at), rel=1e-9)
+        assert result.people.usage[state.names.person_by_name["nlp", "bob"]] == expected
+        assert why.records[0].decayed_usage == expected
+
+
 def test_use_of_people_who_left_stays_with_the_account(acme):
     acme.use(record("a"))
     before = usage_of(acme, "nlp")
@@ -160,9 +179,7 @@ def test_an_archived_account_stays_in_its_parents_use(acme):
 def test_use_moves_with_a_moved_account(acme):
     acme.use(record("a"))
     before = usage_of(acme, "nlp")
-    acme.run(
-        MoveAccount(account_id=acme.accounts["nlp"], to_parent_id=acme.accounts["production"])
-    )
+    acme.run(MoveAccount(account_id=acme.accounts["nlp"], to_parent_id=acme.accounts["production"]))
     assert usage_of(acme, "production") == before
     assert usage_of(acme, "research") == 0
 
@@ -215,14 +232,14 @@ def test_no_jobs_are_answered_too(acme):
 
 def test_an_explanation_leads_from_the_root_to_the_records(acme):
     acme.use(
-        record("small"), record("big", units=64), record("gone", units=99),
+        record("small"),
+        record("big", units=64),
+        record("gone", units=99),
     )
     acme.use(record("corrected", units=1, supersedes="gone"))
     state, result = fairshare.standing(acme.id, at=NOW, now=NOW)
     with scope.reading(acme.id):
-        why = fairshare.explain_person(
-            acme.id, state, result, account="nlp", person="bob", at=NOW
-        )
+        why = fairshare.explain_person(acme.id, state, result, account="nlp", person="bob", at=NOW)
     assert [name for name, _ in why.steps] == ["root", "research", "nlp", "bob"]
     assert [found.key for found in why.records] == ["big", "small", "corrected"]
     assert sum(found.decayed_usage for found in why.records) == pytest.approx(
