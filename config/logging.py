@@ -46,6 +46,9 @@ def logging_settings(*, level: str, style: str) -> dict[str, Any]:
             # The request line below says the same, with ids.
             "django.server": {"handlers": [], "propagate": False},
             "django.request": {"level": "ERROR"},
+            # Lines about tasks come with ids from django-structlog.
+            "celery.worker.strategy": {"level": "WARNING"},
+            "celery.app.trace": {"level": "WARNING"},
         },
     }
 

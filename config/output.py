@@ -4,6 +4,9 @@ import sys
 import threading
 from typing import IO
 
+# Periodic tasks would bury the logins under a hundred lines a minute.
+_ROUTINE_OF = frozenset({"worker", "beat"})
+
 
 class Output:
     """Writes to the log, and to the terminal while somebody reads it."""
@@ -19,7 +22,7 @@ class Output:
         with self._lock:
             self._log.write(entry)
             self._log.flush()
-            if self._echo:
+            if self._echo and not _is_routine(name, text):
                 self._print(entry, sys.stdout.buffer)
 
     def say(self, text: str) -> None:
@@ -36,3 +39,8 @@ class Output:
             stream.flush()
         except OSError:
             self._echo = False  # the reader of our output left; the log still has it all
+
+
+def _is_routine(name: str, text: bytes) -> bool:
+    """Whether a line only belongs into the log."""
+    return name in _ROUTINE_OF and b"[info " in text

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from ledger import catalogue, export, queries, rebuild, scope, verification
 from ledger.registry import UnknownEvent
+from ledger.sql import server_cursor
 from ledger.verification import Finding, Report
 
 PROGRESS_SECONDS = 0.5
@@ -85,11 +86,11 @@ class Command(BaseCommand):
                     done = _rebuilt(organization_id, dry_run, progress)
             except UnknownEvent as error:
                 raise CommandError(
-                    f"{organization_id}: the event {error} is unknown to this release. "
+                    f"{_title(organization_id)}: the event {error} is unknown to this release. "
                     "Nothing was changed."
                 ) from error
             seconds = time.monotonic() - started
-            self.stdout.write(f"{organization_id}: {done.events} events in {seconds:.1f} s")
+            self.stdout.write(f"{_title(organization_id)}: {done.events} events in {seconds:.1f} s")
             verb = "would change" if dry_run else "changed"
             for found in done.differences:
                 self.stdout.write(
@@ -151,12 +152,13 @@ class Command(BaseCommand):
         return [organization_id]
 
     def _show(self, report: Report) -> None:
-        counts = f"{report.events} events in {report.lanes} lanes"
+        lanes = "1 lane" if report.lanes == 1 else f"{report.lanes} lanes"
+        counts = f"{_title(report.organization_id)}: {report.events} events in {lanes}"
         if report.clean:
             checks = ", ".join(report.checks)
-            self.stdout.write(f"{report.organization_id}: {counts}; {checks}: all right")
+            self.stdout.write(f"{counts}; {checks}: all right")
             return
-        self.stdout.write(f"{report.organization_id}: {counts}; NOT all right")
+        self.stdout.write(f"{counts}; NOT all right")
         for finding in report.findings:
             self.stdout.write(f"  {finding.check}: {_place(finding)}{finding.problem}")
 
@@ -183,6 +185,15 @@ class Command(BaseCommand):
             yield show
         finally:
             stream.write("\r\033[K")
+
+
+def _title(organization_id: UUID) -> str:
+    """The slug as far as it is known: the row may be what is wrong. The id tells for certain."""
+    with scope.reading(organization_id), server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT slug::text FROM tenancy_organization WHERE id = %b", (organization_id,)
+        ).fetchone()
+    return f"{row[0]} ({organization_id})" if row else str(organization_id)
 
 
 def _rebuilt(
