@@ -1,13 +1,14 @@
 """Tasks of usage: harmless when run late, twice, or over organizations with nothing to do."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 
-from accounting import tasks
+from accounting import partitions, tasks
 from config.celery import BEAT_TABLE, QUEUES, app
 from ledger import scope
 from ledger.sql import server_cursor
+from tests.ledger.sample import together
 from tests.world import NOW, Tenant, record
 
 
@@ -53,6 +54,15 @@ def test_partitions_are_there_before_they_are_needed() -> None:
             "WHERE to_regclass('accounting_usagerecord_' || to_char(m, 'YYYYMM')) IS NULL"
         ).fetchone()[0]
     assert months == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_may_need_the_same_partition_at_once() -> None:
+    for year in range(2003, 2008):
+        day = date(year, 7, 1)
+        made = together([lambda day=day: partitions.ensure(day, day) for _ in range(6)])
+        assert sorted(made) == [0, 0, 0, 0, 0, 1]
+        partitions.forget()
 
 
 @pytest.mark.django_db
