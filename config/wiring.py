@@ -9,6 +9,7 @@ from config.api import operation
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
 from quota import tree_guard
+from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
 from quota.projectors import PROJECTORS as QUOTA
 from tenancy import callers, guards, policy, queries
@@ -23,6 +24,7 @@ COMMAND_MODULES = (
     "tenancy.commands.tokens",
     "quota.commands.pools",
     "quota.commands.quotas",
+    "quota.commands.plans",
     "quota.commands.settling",
     "quota.commands.admissions",
     "quota.commands.allocations",
@@ -40,6 +42,7 @@ def connect() -> None:
     projection.register(ACCOUNTING)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
+    verification.register("allocations", quota_verification.verify_allocations)
     guards.register(tree_guard.guard)
     scope.use_directory(queries.organization_id_by_slug)
     for module in COMMAND_MODULES:

@@ -1,0 +1,131 @@
+"""Sixteen writers at once, on one hot pool and on many: never over-admitted, no deadlock surfaces,
+and each answer true at its commit."""
+
+import random
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+
+from ledger import scope, store, verification
+from quota import wire
+from quota.commands.admissions import AdmitBatch
+from quota.commands.allocations import ReleaseAllocations, ResizeAllocations, StartAllocations
+from quota.commands.pools import DefineFlavor, OpenPool
+from quota.commands.quotas import SetQuota
+from quota.commands.settling import SettlePools
+from tests.ledger.sample import together
+from tests.world import NOW, Tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WRITERS = 16
+ROUNDS = 8
+
+
+@pytest.fixture
+def place(acme: Tenant) -> Tenant:
+    """Five pools of 100 units beside h100, in each 20 for nlp and 60 for production."""
+    flavor = acme.run(DefineFlavor(name="f")).result.flavor_id
+    for number in range(5):
+        pool = OpenPool(name=f"p{number}", flavor_id=flavor, cluster="lab", capacity=100)
+        acme.pools[f"p{number}"] = acme.run(pool).result.pool_id
+    for name, pool_id in acme.pools.items():
+        if name != "a100":
+            for account, units in (("nlp", 20), ("production", 60)):
+                command = SetQuota(
+                    account_id=acme.accounts[account], pool_id=pool_id, guaranteed=units
+                )
+                acme.run(command, reason="test")
+    return acme
+
+
+def writer(place: Tenant, number: int, pools: list[str]) -> int:
+    """Ask, start, resize, release and sweep, as luck will have it; returns how many got in."""
+    dice = random.Random(number)
+    got = 0
+    for step in range(ROUNDS):
+        now = NOW + timedelta(minutes=step)
+        key = f"{number}-{step}"
+        chosen = dice.sample(pools, min(len(pools), dice.choice([1, 1, 2, 3])))
+        needs = [
+            wire.PoolNeed(pool=pool, units=dice.randint(4, 30), min_units=4) for pool in chosen
+        ]
+        ask = wire.Ask(
+            key=key,
+            account=dice.choice(["nlp", "vision", "serving"]),
+            person="bob",
+            needs=needs,
+            spot_allowed=dice.random() < 0.3,
+        )
+        told = place.run(AdmitBatch(requests=(ask,)), now=now).result
+        if told.results[0].status != "admitted":
+            place.run(SettlePools(pool_ids=tuple(place.pools.values())), now=now)
+            continue
+        got += 1
+        place.run(StartAllocations(messages=(wire.Message(key=key),)), now=now)
+        _change(place, dice, key, chosen[0], now)
+    return got
+
+
+def _change(place: Tenant, dice: random.Random, key: str, pool: str, now: datetime) -> None:
+    if dice.random() < 0.5:
+        message = wire.ResizeMessage(key=key, pool=pool, units=dice.randint(4, 30))
+        place.run(ResizeAllocations(messages=(message,)), now=now)
+    if dice.random() < 0.7:
+        place.run(ReleaseAllocations(messages=(wire.ReleaseMessage(key=key),)), now=now)
+
+
+def use_at_every_commit(place: Tenant, pool_id) -> list[int]:
+    """Units in use after each command, from the pool's lane, whose order is that of commits."""
+    with scope.reading(place.id):
+        events = store.read_lane(place.id, pool_id, after_seq=0, limit=5_000)
+    used, totals = 0, {}
+    for event in events:
+        match event.data.event_type.split(".")[1]:
+            case "held" | "adopted":
+                used += event.data.units
+            case "resized":
+                used += event.data.units - event.data.units_before
+            case "released" | "preempted" | "expired":
+                used -= event.data.units
+        totals[event.command_id] = used
+    return list(totals.values())
+
+
+@pytest.mark.parametrize("hot", [True, False], ids=["one hot pool", "many pools"])
+def test_writers_at_once_never_overfill_a_pool(place, hot):
+    pools = ["h100"] if hot else [f"p{number}" for number in range(5)] + ["h100"]
+    got = together(partial(writer, place, number, pools) for number in range(WRITERS))
+    assert not [one for one in got if isinstance(one, Exception)], got
+    assert sum(got) >= 10
+    for pool in pools:
+        used = use_at_every_commit(place, place.pools[pool])
+        assert min(used) >= 0 and max(used) <= 100, pool
+    assert verification.verify(place.id).findings == []
+
+
+def test_the_same_job_from_many_schedulers_is_admitted_once(place):
+    ask = wire.Ask(key="a", account="nlp", person="bob", pool="h100", units=5)
+    answers = together([lambda: place.run(AdmitBatch(requests=(ask,))).result] * WRITERS)
+    assert len({one.results[0].allocations[0].id for one in answers}) == 1
+    assert sum(not one.results[0].repeated for one in answers) == 1
+
+
+def test_the_last_units_go_to_one_of_many(place):
+    asks = [
+        wire.Ask(key=str(n), account="nlp", person="bob", pool="h100", units=20, tier="guaranteed")
+        for n in range(WRITERS)
+    ]
+    answers = together(
+        [lambda ask=ask: place.run(AdmitBatch(requests=(ask,))).result.admitted for ask in asks]
+    )
+    assert sorted(answers) == [0] * (WRITERS - 1) + [1]
+
+
+def test_verification_notices_units_that_nobody_holds(place, owner):
+    ask = wire.Ask(key="a", account="nlp", person="bob", pool="h100", units=5)
+    place.run(AdmitBatch(requests=(ask,)))
+    owner.execute("UPDATE quota_holding SET guaranteed = guaranteed + 1")
+    found = {finding.check: finding.problem for finding in verification.verify(place.id).findings}
+    assert "nlp holds 6 guaranteed" in found["allocations"]
+    assert "quota_holding" in found["projections"]
