@@ -8,18 +8,19 @@ import psycopg
 BY_TYPE = {
     "uuid": "gen_random_uuid()",
     "bigint": "coalesce({c}, 0) + 100000",
-    "integer": "{c} + 100000",
-    "smallint": "{c} + 1",
+    "integer": "coalesce({c}, 0) + 100000",
+    "smallint": "coalesce({c}, 0) + 1",
     "text": "coalesce({c}, '') || 'x'",
     "timestamp with time zone": "coalesce({c}, now()) + interval '1 microsecond'",
     "jsonb": "coalesce({c}, '{{}}') || '{{\"x\": 1}}'",
     "bytea": "set_byte({c}, 31, get_byte({c}, 31) # 1)",
     "numeric": "coalesce({c}, 0) + 0.0001",
     "date": "{c} + 1000",
+    "boolean": "NOT {c}",
     "ARRAY": "CASE WHEN {c} IS NULL THEN '{{}}' ELSE {c} || {c} END",
     "character varying": "'X' || substr({c}, 2)",
 }
-BY_COLUMN = {"sign": "-sign", "tier": "(tier + 1) % 3"}
+BY_COLUMN = {("sign", "smallint"): "-sign", ("tier", "smallint"): "(tier + 1) % 3"}
 
 
 def changes(owner: psycopg.Connection, table: str) -> dict[str, str]:
@@ -29,15 +30,20 @@ def changes(owner: psycopg.Connection, table: str) -> dict[str, str]:
         "WHERE table_schema = 'public' AND table_name = %s ORDER BY ordinal_position",
         (table,),
     ).fetchall()
-    return {name: BY_COLUMN.get(name) or BY_TYPE[kind].format(c=name) for name, kind in rows}
+    return {
+        name: BY_COLUMN.get((name, kind)) or BY_TYPE[kind].format(c=name) for name, kind in rows
+    }
 
 
 @contextmanager
 def undone(owner: psycopg.Connection, *tables: str) -> Iterator[None]:
-    """Without traps inside; every row of the tables is as before afterwards."""
+    """Without traps and checks inside; every row of the tables is as before afterwards."""
     owner.execute("SET session_replication_role = replica")
+    checks = {table: _checks(owner, table) for table in tables}
     for table in tables:
         owner.execute(f"CREATE TEMP TABLE kept_{table} AS SELECT * FROM public.{table}")
+        for name in checks[table]:
+            owner.execute(f"ALTER TABLE public.{table} DROP CONSTRAINT {name}")
     try:
         yield
     finally:
@@ -45,7 +51,19 @@ def undone(owner: psycopg.Connection, *tables: str) -> Iterator[None]:
             owner.execute(f"DELETE FROM public.{table}")
             owner.execute(f"INSERT INTO public.{table} SELECT * FROM kept_{table}")
             owner.execute(f"DROP TABLE kept_{table}")
+            for name, definition in checks[table].items():
+                owner.execute(f"ALTER TABLE public.{table} ADD CONSTRAINT {name} {definition}")
         owner.execute("SET session_replication_role = DEFAULT")
+
+
+def _checks(owner: psycopg.Connection, table: str) -> dict[str, str]:
+    """The CHECK constraints of a table by name: whoever tampers as an owner can drop them."""
+    rows = owner.execute(
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conrelid = %s::regclass AND contype = 'c'",
+        (f"public.{table}",),
+    ).fetchall()
+    return dict(rows)
 
 
 def undetected(

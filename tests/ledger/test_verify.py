@@ -13,6 +13,9 @@ from accounting.partitions import ensure
 from ledger import projection, rebuild, scope, store, verification
 from ledger.commands import RecordLaneHeads
 from ledger.ids import new_id
+from quota.commands.admissions import AdmitBatch
+from quota.commands.quotas import SetQuota
+from quota.wire import Ask
 from tests import world
 from tests.ledger.sample import Note, machine
 from tests.ledger.tampering import changes, undetected, undone
@@ -43,7 +46,7 @@ def findings(place: Tenant) -> list[verification.Finding]:
 def test_what_nobody_touched_is_clean(place):
     report = verification.verify(place.id)
     assert report.findings == []
-    assert (report.lanes, report.checks) == (2, ["chain", "usage", "projections"])
+    assert (report.lanes, report.checks) == (2, ["chain", "usage", "allocations", "projections"])
     assert report.events == 25 + 5
 
 
@@ -249,7 +252,18 @@ def test_a_usage_finding_names_the_event_of_the_batch(place, owner):
         assert store.read_ids(place.id, [first.event_id])[0].position == first.position
 
 
-def test_every_column_of_every_projection_is_covered(place, owner):
+@pytest.fixture
+def with_quota(place) -> Tenant:
+    """The same with a quota now, one to come, and an allocation."""
+    quota = {"account_id": place.accounts["nlp"], "pool_id": place.pools["h100"], "guaranteed": 8}
+    place.run(SetQuota(**quota), reason="test")
+    place.run(SetQuota(**quota, effective_at=NOW + timedelta(days=1)), reason="test")
+    ask = Ask(key="job", account="nlp", person="bob", pool="h100", units=2, labels={"a": "b"})
+    place.run(AdmitBatch(requests=(ask,)))
+    return place
+
+
+def test_every_column_of_every_projection_is_covered(place, with_quota, owner):
     """Whatever is changed in a projected table, but its counters, differs from a rebuild."""
     for table in projection.tables():
         facts = {
@@ -282,7 +296,9 @@ def test_a_row_of_a_projection_that_differs_is_named_with_its_columns(place, own
 def test_the_command_exits_with_1_and_names_the_event(place, owner):
     out = StringIO()
     call_command("ledger", "verify", "--organization", "acme", stdout=out)
-    assert "30 events in 2 lanes; chain, usage, projections: all right" in out.getvalue()
+    assert (
+        "30 events in 2 lanes; chain, usage, allocations, projections: all right" in out.getvalue()
+    )
     with undone(owner, "ledger_event"):
         event_id = owner.execute(
             "UPDATE ledger_event SET reason = 'no' WHERE organization_id = %s AND lane_seq = 5 "
