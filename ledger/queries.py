@@ -63,6 +63,7 @@ def history(
     organization_id: UUID,
     *,
     subject_id: UUID | None = None,
+    subject_ids: Sequence[UUID] = (),
     stream: str | None = None,
     types: Sequence[str] = (),
     actor_id: UUID | None = None,
@@ -74,7 +75,8 @@ def history(
     """A page of events, newest first.
 
     With `subject_id`, everything that names it: an account's page shows its own events and those
-    of its roles, people and use. Such a page goes by the events' ids, which follow time and are
+    of its roles, people and use. `subject_ids` does the same for a subtree, each event once. Such a
+    page goes by the events' ids, which follow time and are
     the order of the index; positions of one page are sorted, and pages never share or skip an
     event.
 
@@ -88,6 +90,7 @@ def history(
     sql, values = statement(
         organization_id,
         subject_id=subject_id,
+        subject_ids=subject_ids,
         stream=stream,
         types=types,
         actor_id=actor_id,
@@ -110,6 +113,7 @@ def statement(
     *,
     limit: int,
     subject_id: UUID | None = None,
+    subject_ids: Sequence[UUID] = (),
     stream: str | None = None,
     types: Sequence[str] = (),
     actor_id: UUID | None = None,
@@ -120,6 +124,9 @@ def statement(
     """The SQL of `history` and its parameters; a test looks at its plan."""
     if subject_id is not None:
         source, values = _of_subject(organization_id, subject_id, before_position)
+        order = "s.event_id"
+    elif subject_ids:
+        source, values = _of_subjects(organization_id, subject_ids, before_position)
         order = "s.event_id"
     elif stream is not None:
         source, values = _of_stream(organization_id, stream, before_position)
@@ -168,6 +175,24 @@ def _of_subject(
         "WHERE b.organization_id = %b AND b.position = %b)"
     )
     return sql + before, (organization_id, subject_id, organization_id, before_position)
+
+
+def _of_subjects(
+    organization_id: UUID, subject_ids: Sequence[UUID], before_position: int | None
+) -> tuple[str, tuple]:
+    before, values = "", (organization_id, list(subject_ids))
+    if before_position is not None:
+        before = (
+            " AND x.event_id < (SELECT b.id FROM ledger_event b "
+            "WHERE b.organization_id = %b AND b.position = %b)"
+        )
+        values += (organization_id, before_position)
+    sql = (
+        "FROM (SELECT DISTINCT x.event_id FROM ledger_subject x "
+        f"WHERE x.organization_id = %b AND x.subject_id = ANY(%b::uuid[]){before}) s "
+        "JOIN ledger_event e ON e.organization_id = %b AND e.id = s.event_id WHERE true"
+    )
+    return sql, (*values, organization_id)
 
 
 def _of_stream(

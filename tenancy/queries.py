@@ -172,6 +172,19 @@ def accounts_of(organization_id: UUID, person_id: UUID) -> list[AccountRow]:
     return [_account_row(row) for row in rows]
 
 
+def subtree_ids(
+    organization_id: UUID, tops: Sequence[UUID], *, limit: int = LIST_MAX
+) -> list[UUID]:
+    """Ids of accounts at or below some, archived ones included: their history stays."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id FROM tenancy_account WHERE organization_id = %b AND ancestors && %b::uuid[] "
+            "LIMIT %b",
+            (organization_id, list(tops), limit),
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
 def children(
     organization_id: UUID, account_id: UUID, *, after_name: str = "", limit: int = LIST_MAX
 ) -> list[AccountRow]:

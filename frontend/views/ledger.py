@@ -18,13 +18,14 @@ from django.views.decorators.http import require_safe
 from frontend import history, parameters
 from frontend.pages import Page, PageRequest, page, render
 from ledger import queries
-from ledger.errors import Denied, NotFound
+from ledger.errors import Denied, Invalid, NotFound
 from ledger.queries import EventRow
 from tenancy import policy
 from tenancy import queries as tenancy
 from tenancy.domain.roles import LEDGER_READ, granting
 
 PAGE_ROWS = 50
+SUBTREE_MAX = 1000
 COMMON = frozenset(
     {
         "organization.created",
@@ -57,13 +58,16 @@ def events(request: PageRequest) -> HttpResponse:
     readable = _readable(here)
     sees_all = here.organization.root_account_id in readable
     subject, subject_name = _subject(request, readable, sees_all=sees_all)
+    is_account = bool(subject_name)
     kinds = queries.event_types()
     kind = parameters.choice(request.GET, "type", ("", *kinds), "")
     since, until = parameters.day(request.GET, "since"), parameters.day(request.GET, "until")
     before = parameters.whole(request.GET, "before")
+    below = is_account and parameters.choice(request.GET, "below", ("", "1"), "") == "1"
     found = queries.history(
         here.id,
-        subject_id=subject,
+        subject_id=None if below else subject,
+        subject_ids=_subtree(here, subject) if below and subject else (),
         types=[kind] if kind else (),
         since=parameters.start_of(since, here.zone) if since else None,
         until=parameters.start_of(until + timedelta(days=1), here.zone) if until else None,
@@ -76,7 +80,8 @@ def events(request: PageRequest) -> HttpResponse:
         "ledger.html",
         {
             "lines": [Line(event, history.sentence(event, names)) for event in found.rows],
-            "account": parameters.text(request.GET, "account") or subject_name,
+            "account": subject_name,
+            "below": below,
             "person": parameters.text(request.GET, "person"),
             "sees_all": sees_all,
             "kinds": kinds,
@@ -143,6 +148,22 @@ def _subject(
         return None, ""
     row = tenancy.account(here.id, readable[0])
     return row.id, row.name
+
+
+def _subtree(here: Page, account_id: UUID) -> list[UUID]:
+    """An account and everything below it.
+
+    Raises:
+        Invalid: too many to look through for one page.
+    """
+    found = tenancy.subtree_ids(here.id, [account_id], limit=SUBTREE_MAX + 1)
+    if len(found) > SUBTREE_MAX:
+        raise Invalid(
+            "subtree_too_large",
+            f"More than {SUBTREE_MAX:,} accounts lie below. Choose one further down.",
+            field="below",
+        )
+    return found
 
 
 def _may_see(here: Page, found: EventRow, readable: tuple[UUID, ...]) -> bool:

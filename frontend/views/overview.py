@@ -27,7 +27,6 @@ CARDS_MAX = 12
 CARD_DAYS = 30
 SIBLINGS_SHOWN_MAX = 12
 CHANGES_SHOWN_MAX = 8
-CHANGES_ACCOUNTS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +141,11 @@ def _siblings(here: Page, mine: list[AccountRow], state: State, result) -> dict:
 
 
 def _changes(here: Page) -> list[tuple[EventRow, str]]:
-    """The newest events about accounts whose history the person may read; of all for the root."""
-    readable = policy.accounts_with(here.actor, LEDGER_READ, here.id)[:CHANGES_ACCOUNTS_MAX]
+    """The newest events about accounts whose history the person may read, and what is below; of
+    everything for the root."""
+    readable = policy.accounts_with(here.actor, LEDGER_READ, here.id)
     everything = here.organization.root_account_id in readable
-    found = {
-        event.id: event
-        for account_id in ([None] if everything else readable)
-        for event in ledger_history(here.id, subject_id=account_id, limit=CHANGES_SHOWN_MAX).rows
-    }
-    newest = sorted(found.values(), key=lambda event: -event.position)[:CHANGES_SHOWN_MAX]
+    subjects = () if everything else queries.subtree_ids(here.id, readable)
+    newest = ledger_history(here.id, subject_ids=subjects, limit=CHANGES_SHOWN_MAX).rows
     names = history.names_for(here.id, newest)
     return [(event, history.sentence(event, names)) for event in newest]

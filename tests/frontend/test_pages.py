@@ -77,6 +77,16 @@ def test_the_explanation_goes_down_to_records_and_their_events(used, browse):
     assert "Points at factor 1" in page
 
 
+def test_the_history_of_an_account_takes_in_what_is_below_if_asked(used, browse):
+    client = browse(used, "otto")
+    above = client.get("/ledger?account=research").content.decode()
+    assert "Account research opened" in above and "Alice became lead on nlp" not in above
+    below = client.get("/ledger?account=research&below=1").content.decode()
+    assert "Account research opened" in below and below.count("Alice became lead on nlp") == 1
+    assert "serving" not in below.split("<tbody>")[1]
+    assert client.get("/ledger?account=research&below=x").status_code == 400
+
+
 def test_a_number_of_use_leads_to_the_records_it_is_the_sum_of(used, browse):
     client = browse(used, "alice")
     page = client.get("/usage?account=nlp&by=person&by=pool").content.decode()
