@@ -29,6 +29,8 @@ class Group:
 
 _MAIN = (
     ("Overview", "overview", "speedometer2", "h", None),
+    ("Capacity", "capacity", "cpu", "c", READ),
+    ("Allocations", "allocations", "list", "a", READ),
     ("Fair-share", "fairshare", "diagram-3", "f", None),
     ("Usage", "usage", "graph-up", "u", READ),
     ("Ledger", "ledger", "journal-text", "l", LEDGER_READ),

@@ -2,7 +2,20 @@
 
 from django.urls import include, path
 
-from frontend.views import fairshare, ledger, organization, overview, people, search, tokens, usage
+from frontend.views import (
+    allocations,
+    capacity,
+    fairshare,
+    ledger,
+    organization,
+    overview,
+    people,
+    pools,
+    quota,
+    search,
+    tokens,
+    usage,
+)
 
 urlpatterns = [
     path("accounts/", include("frontend.sign_in")),
@@ -14,6 +27,13 @@ urlpatterns = [
     path("usage", usage.usage, name="usage"),
     path("usage/records", usage.usage_records, name="usage_records"),
     path("usage/batches/<str:batch_id>", usage.batch, name="usage_batch"),
+    path("capacity", capacity.capacity, name="capacity"),
+    path("capacity/<str:name>", capacity.pool, name="capacity_pool"),
+    path("capacity/<str:name>/edit", pools.edit_pool, name="pool_edit"),
+    path("accounts/<str:account>/quota", quota.account_quota, name="account_quota"),
+    path("accounts/<str:account>/quota/<str:pool>", pools.edit_quota, name="quota_edit"),
+    path("allocations", allocations.allocation_list, name="allocations"),
+    path("allocations/<path:key>", allocations.allocation, name="allocation"),
     path("ledger", ledger.events, name="ledger"),
     path("ledger/<str:event_id>", ledger.event, name="ledger_event"),
     path("settings/people", people.people, name="people"),

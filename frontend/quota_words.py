@@ -1,0 +1,82 @@
+"""What an account's quota means, in words: what it could still get and what stops it. Pure."""
+
+from dataclasses import dataclass
+
+from quota.domain.values import Pool
+from quota.queries.capacity import Held
+from quota.queries.standing import AccountStanding
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One account in one pool.
+
+    Attributes:
+        ceiling: what its guarantees and borrowing limit add up to; None: no bound of its own.
+        lent: units of its own guarantees that others could use now.
+        obtainable: what it could still get: what its entitlement leaves and the pool has free.
+        stopped_by: the limit behind `obtainable`.
+    """
+
+    pool: Pool
+    standing: AccountStanding
+    held: Held
+    ceiling: int | None
+    lendable: int
+    obtainable: int
+    stopped_by: str
+
+    @property
+    def sentence(self) -> str:
+        """The whole standing in one sentence."""
+        one = self.standing
+        below = one.subtree - one.quota.guaranteed
+        promised = f"Promised {one.quota.guaranteed:,} units"
+        if below > 0:
+            promised += f" of its own and {below:,} that accounts below lend it"
+        parts = [promised, f"{one.used:,} in use here and below"]
+        if one.borrowed:
+            parts.append(f"{one.borrowed:,} of them borrowed")
+        if one.overshoot:
+            parts.append(f"{one.overshoot:,} of them above all it could get by right")
+        return ", ".join(parts) + "."
+
+
+def explain(pool: Pool, standing: AccountStanding, held: Held, *, free: int) -> Explained:
+    """Put an account's standing in words.
+
+    Args:
+        held: of the account itself, by tier.
+        free: units of the pool on which nothing runs.
+    """
+    limit = standing.quota.borrowing_limit
+    idle = max(0, standing.subtree - standing.used)
+    lending = standing.quota.lending_limit
+    obtainable = max(0, min(standing.available, free))
+    return Explained(
+        pool=pool,
+        standing=standing,
+        held=held,
+        ceiling=None if limit is None else standing.subtree + limit,
+        lendable=idle if lending is None else min(idle, lending),
+        obtainable=obtainable,
+        stopped_by=_stopped_by(standing, free),
+    )
+
+
+def _stopped_by(one: AccountStanding, free: int) -> str:
+    limit = one.quota.borrowing_limit
+    if one.overshoot:
+        return "It uses more than its guarantees and all it may borrow; it gets nothing more."
+    if free < one.available:
+        return (
+            f"Its quota would allow {one.available:,}, but only {free:,} units are free: others "
+            "use the rest. A job within the guarantee makes borrowers give way."
+        )
+    if limit is not None and one.used + one.available >= one.subtree + limit:
+        if not limit:
+            return "Its guarantee is the bound: the borrowing limit is 0."
+        return f"Its borrowing limit: {limit:,} beyond the guarantee."
+    if one.parent_id is None:
+        return "All guarantees of the pool together."
+    return "What accounts above may borrow, and what others leave of their guarantees."

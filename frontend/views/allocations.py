@@ -1,0 +1,150 @@
+"""Allocations: the live table with its filters, and one job's timeline from the ledger."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from frontend import parameters
+from frontend.history import names_for, sentence
+from frontend.pages import PageRequest, page, render
+from frontend.views.capacity import readable
+from ledger.errors import NotFound
+from ledger.queries import EventRow
+from ledger.queries import history as ledger_history
+from quota.queries import pools_with_weights
+from quota.queries.allocations import STATES, AllocationRow, allocations, of_key
+from tenancy import queries
+from tenancy.domain.roles import LEDGER_READ, READ
+
+PAGE_ROWS = 50
+SORTS = ("newest", "units", "lease")
+EVENTS_SHOWN = 100
+ATTEMPTS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happened to an allocation."""
+
+    at: datetime
+    sentence: str
+    event: EventRow | None
+
+
+@require_safe
+@page()
+def allocation_list(request: PageRequest) -> HttpResponse:
+    """A page of allocations, newest first; live ones by default."""
+    here = request.page
+    tops = readable(here)
+    pools = pools_with_weights(here.id)
+    account = parameters.text(request.GET, "account")
+    person = parameters.text(request.GET, "person")
+    if account:
+        here.require(READ, queries.account_by_name(here.id, account).id)
+    if person:
+        queries.person_by_name(here.id, person)
+    pool = parameters.choice(request.GET, "pool", ("", *(one.name for one in pools)), "")
+    state = parameters.choice(request.GET, "state", ("all", *STATES), "live")
+    sort = parameters.choice(request.GET, "sort", SORTS, "newest")
+    after = parameters.text(request.GET, "after")
+    rows = allocations(
+        here.id,
+        now=here.now,
+        under=tops,
+        account=account or None,
+        person=person or None,
+        pool=pool or None,
+        state=None if state == "all" else state,
+        before_id=parameters.ident(after, what="page") if after else None,
+        limit=PAGE_ROWS + 1,
+    )
+    shown, more = rows[:PAGE_ROWS], len(rows) > PAGE_ROWS
+    last = shown[-1].id if more else None
+    return render(
+        request,
+        "allocations.html",
+        {
+            "rows": _sorted(shown, sort),
+            "pools": pools,
+            "states": ("all", *STATES),
+            "account": account,
+            "person": person,
+            "pool": pool,
+            "state": state,
+            "sort": sort,
+            "sorts": SORTS,
+            "filtered": bool(account or person or pool or state != "live"),
+            "first_page": not after,
+            "next": _next(request, last),
+            # Only what is seen first goes stale; an older page stays as it was asked for.
+            "refresh": not after and state in ("live", "held", "running"),
+            "partials": ("rows",),
+        },
+    )
+
+
+@require_safe
+@page()
+def allocation(request: PageRequest, key: str) -> HttpResponse:
+    """Every attempt of a job: state, tier, lease, and what happened, event by event."""
+    here = request.page
+    found = of_key(here.id, key, now=here.now, under=readable(here))
+    if not found:
+        raise NotFound("allocation_unknown", "There is no allocation of such a job.", field="key")
+    sees_event = LEDGER_READ in here.held
+    return render(
+        request,
+        "allocation.html",
+        {
+            "key": key,
+            "attempts": [(row, _timeline(here.id, row)) for row in found[:ATTEMPTS_SHOWN]],
+            "more": len(found) > ATTEMPTS_SHOWN,
+            "sees_event": sees_event,
+        },
+    )
+
+
+def _sorted(rows: list[AllocationRow], sort: str) -> list[AllocationRow]:
+    """Sorts the page that is shown; pages themselves follow each other newest first."""
+    if sort == "units":
+        return sorted(rows, key=lambda row: -row.units)
+    if sort == "lease":
+        return sorted(rows, key=lambda row: (row.lease_until or row.hold_until, row.key))
+    return rows
+
+
+def _timeline(organization_id: UUID, row: AllocationRow) -> list[Step]:
+    """Events of the allocation, oldest first, with a lapse that no sweeper has recorded yet."""
+    events = ledger_history(
+        organization_id, stream=f"allocation:{row.id}", limit=EVENTS_SHOWN
+    ).rows[::-1]
+    names = _names(organization_id, events, row)
+    steps = [Step(event.occurred_at, sentence(event, names), event) for event in events]
+    recorded = any(
+        event.type.split(".")[1] in ("released", "preempted", "expired") for event in events
+    )
+    if row.state == "expired" and row.ended_at and not recorded:
+        steps.append(Step(row.ended_at, "Its hold, lease or bounded run was over", None))
+    return steps
+
+
+def _names(organization_id: UUID, events: tuple[EventRow, ...], row: AllocationRow) -> dict:
+    """Names of the few ids in these events: they are no subjects of anything's history."""
+    names = names_for(organization_id, events) | {row.id: row.key}
+    for event in events:
+        for field, name in (("account_id", row.account), ("pool_id", row.pool)):
+            if field in event.payload:
+                names[UUID(event.payload[field])] = name
+    return names
+
+
+def _next(request: PageRequest, last: UUID | None) -> str | None:
+    if last is None:
+        return None
+    kept = [(name, value) for name, value in request.GET.items() if name != "after"]
+    return f"{request.path}?{urlencode([*kept, ('after', str(last))])}"

@@ -1,0 +1,168 @@
+"""Capacity: every pool as one picture, what it has promised, who borrows and who could lend."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from accounting.queries.use_by_day import use_by_day
+from frontend import charts
+from frontend.capacity import Picture, picture
+from frontend.charts import Chart
+from frontend.pages import Page, PageRequest, page, render
+from ledger.errors import Denied, NotFound
+from quota.queries import PoolRow, pools_with_weights
+from quota.queries.capacity import NOTHING, Held, held_by_account
+from quota.queries.quotas import PoolPromise, coming, promises
+from quota.queries.standing import pool_tree
+from tenancy import policy, queries
+from tenancy.domain.roles import POOL_WRITE, READ, granting
+
+TOP_SHOWN = 10
+CHART_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCard:
+    """A pool as its picture."""
+
+    pool: PoolRow
+    promise: PoolPromise
+    picture: Picture
+    holders: dict[UUID, Held]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An account in a list of a pool page; `name` None: those the viewer may not see, together."""
+
+    name: str | None
+    units: int
+    of: int | None = None
+
+
+@require_safe
+@page()
+def capacity(request: PageRequest) -> HttpResponse:
+    """All pools now."""
+    here = request.page
+    readable(here)
+    cards = _cards(here, pools_with_weights(here.id))
+    return render(
+        request,
+        "capacity.html",
+        {
+            "cards": cards,
+            "over": [card for card in cards if not card.promise.promise.holds],
+            "may_change": POOL_WRITE in here.held,
+            "partials": ("pools",),
+        },
+    )
+
+
+@require_safe
+@page()
+def pool(request: PageRequest, name: str) -> HttpResponse:
+    """One pool: its picture, its borrowers and lenders, its use by day, what is to come."""
+    here = request.page
+    seen = _seen(here, readable(here))
+    row = pool_named(here, name)
+    (card,) = _cards(here, [row])
+    tree = pool_tree(here.id, row.id, now=here.now)
+    idle = [
+        Line(one.account if seen(one.account_id) else None, units, one.quota.guaranteed)
+        for one in tree.accounts
+        if (units := _lendable(one, card.holders.get(one.account_id, NOTHING)))
+    ]
+    names = {one.account_id: one.account for one in tree.accounts}
+    borrowed = [
+        Line(names[account] if seen(account) else None, held.borrowed, held.units)
+        for account, held in card.holders.items()
+        if held.borrowed
+    ]
+    next_changes = coming(here.id, now=here.now, pool_id=row.id)
+    return render(
+        request,
+        "capacity_pool.html",
+        {
+            "card": card,
+            "borrowers": _top(borrowed),
+            "lenders": _top(idle),
+            "coming": [one for one in next_changes if seen(one.account_id)][:TOP_SHOWN],
+            "chart": _chart(here, row),
+            "may_change": here.may(POOL_WRITE, here.organization.root_account_id),
+        },
+    )
+
+
+def readable(here: Page) -> tuple[UUID, ...]:
+    """Where the person's view begins; refuses somebody without any."""
+    found = policy.accounts_with(here.actor, READ, here.id)
+    if not found:
+        raise Denied(
+            "role_missing",
+            "Capacity is shown to people with a role on some account.",
+            facts={"permission": READ, "roles": list(granting(READ))},
+        )
+    return found
+
+
+def pool_named(here: Page, name: str) -> PoolRow:
+    """A pool of the organization.
+
+    Raises:
+        NotFound: there is none of that name.
+    """
+    for row in pools_with_weights(here.id):
+        if row.name == name:
+            return row
+    raise NotFound("pool_unknown", "There is no such pool.", field="pool")
+
+
+def _cards(here: Page, pools: list[PoolRow]) -> list[PoolCard]:
+    promised = {one.pool_id: one for one in promises(here.id, now=here.now)}
+    held = held_by_account(here.id, [row.id for row in pools], now=here.now)
+    cards = []
+    for row in pools:
+        holders = held.get(row.id, {})
+        one = promised[row.id]
+        total = sum(holders.values(), NOTHING)
+        cards.append(PoolCard(row, one, picture(one.pool, one.promise, total), holders))
+    return cards
+
+
+def _seen(here: Page, tops: tuple[UUID, ...]) -> Any:
+    """Whether the viewer may see an account's name."""
+    if here.organization.root_account_id in tops:
+        return lambda account_id: True
+    allowed = {row.id for row in queries.accounts(here.id, under=tops, archived=True)}
+    return allowed.__contains__
+
+
+def _lendable(one: Any, held: Held) -> int:
+    """Units of an account's own guarantee that it does not use and would lend."""
+    idle = max(0, one.quota.guaranteed - held.guaranteed)
+    limit = one.quota.lending_limit
+    return idle if limit is None else min(idle, limit)
+
+
+def _top(lines: list[Line]) -> list[Line]:
+    """The largest that have a name; then the others together."""
+    lines.sort(key=lambda line: -line.units)
+    named = [line for line in lines if line.name is not None]
+    rest = sum(line.units for line in lines if line.name is None)
+    rest += sum(line.units for line in named[TOP_SHOWN:])
+    return named[:TOP_SHOWN] + ([Line(None, rest)] if rest else [])
+
+
+def _chart(here: Page, row: PoolRow) -> Chart | None:
+    """Use of the pool by day, for those who may read the whole organization."""
+    root = here.organization.root_account_id
+    if not here.may(READ, root):
+        return None
+    since, until = here.today - timedelta(days=CHART_DAYS - 1), here.today
+    use = use_by_day(here.id, account_id=root, since=since, until=until, now=here.now)
+    return charts.use_by_day([day for day in use if day.pool == row.name], since=since, until=until)
