@@ -21,9 +21,25 @@
     say(`${title} ${text}`);
   }
 
-  document.addEventListener("htmx:beforeRequest", () => say("Loading"));
+  // What refreshes itself says nothing, and waits while nobody looks or somebody works in it.
+  // (Conditions in hx-trigger would be evaluated as code, which the content policy forbids.)
+  const polls = (element) => Boolean(element?.matches?.("[data-poll]"));
+
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    const part = event.detail.elt;
+    if (!polls(part)) {
+      say("Loading");
+    } else if (
+      document.hidden ||
+      part.contains(document.activeElement) ||
+      part.querySelector("details[open]")
+    ) {
+      event.preventDefault();
+    }
+  });
   document.addEventListener("htmx:afterSettle", function (event) {
     document.getElementById("htmx-problem")?.remove();
+    if (polls(event.detail.requestConfig?.elt)) return;
     const part = event.detail.elt;
     const told = part.matches?.("[data-status]") ? part : part.querySelector?.("[data-status]");
     say(told ? told.dataset.status : "Updated");
