@@ -24,6 +24,7 @@ PAGES = {
     "fairshare": "/fairshare",
     "explanation": "/fairshare/nlp/bob",
     "usage": "/usage?account=nlp",
+    "records": "/usage/records?account=nlp",
     "ledger": "/ledger?account=nlp",
     "search": "/search?q=b",
     "people": "/settings/people",
@@ -207,6 +208,25 @@ def test_a_failure_behind_a_part_of_the_page_is_said_in_place(
     expect(page.locator("#use-panel")).to_have_attribute(
         "data-status", "Use of the last 30 days shown"
     )
+
+
+def test_a_form_waits_for_its_answer_and_leads_to_what_is_wrong(
+    page: Page, sign_in: Callable, acme: Tenant
+):
+    sign_in(page, acme, "otto")
+    page.goto("/settings/tokens")
+    button = page.get_by_role("button", name="Issue")
+    # "No content" leaves the page as it is while the answer is awaited.
+    page.route("**/settings/tokens/issue", lambda route: route.fulfill(status=204))
+    button.click()
+    expect(button).to_be_disabled()
+    page.unroute("**/settings/tokens/issue")
+    page.reload()
+    button.click()
+    summary = page.get_by_role("alert")
+    expect(summary).to_be_focused()
+    summary.get_by_role("link", name=re.compile("^Name")).click()
+    expect(page).to_have_url(re.compile("#id_name$"))
 
 
 def test_nothing_of_another_tenant_is_found(
