@@ -26,6 +26,7 @@ from quota.api.messages import (
     StartOperation,
 )
 from quota.api.pools import FlavorsOperation, PoolsOperation
+from quota.api.snapshots import SnapshotOperation
 from tenancy.api.accounts import AccountOperation, AccountsOperation, ArchiveAccountOperation
 from tenancy.api.me import MeOperation
 from tenancy.api.people import AccountPeopleOperation, AccountPersonOperation, PeopleOperation
@@ -56,6 +57,7 @@ urlpatterns = [
     path("me", MeOperation.as_view()),
     path("people", PeopleOperation.as_view()),
     path("pools", PoolsOperation.as_view()),
+    path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
     path("priorities", PrioritiesOperation.as_view(), name="priorities"),
     path(
         "schema",

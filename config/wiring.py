@@ -27,6 +27,7 @@ COMMAND_MODULES = (
     "quota.commands.settling",
     "quota.commands.admissions",
     "quota.commands.allocations",
+    "quota.commands.snapshots",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
 )

@@ -334,3 +334,51 @@ class AllocationsOfJob(msgspec.Struct, kw_only=True):
 
     at: datetime
     allocations: list[AllocationFacts]
+
+
+class SnapshotJob(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    """A job that runs in the pool, as its scheduler sees it. `attempt` absent: the newest known,
+    or the first. The rest counts only where the job is not known here."""
+
+    key: Key
+    account: Name
+    person: Name
+    units: Units
+    attempt: Attempt | None = None
+    started_at: Instant | None = None
+    job_class: PriorityClass = msgspec.field(name="class", default="P3")
+    reclaim_seconds: Grace = GRACE_SECONDS_DEFAULT
+    labels: Labels | None = None
+
+
+class Snapshot(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Everything that ran in the pool at the instant `at` (absent: now); up to 100,000 jobs."""
+
+    jobs: list[SnapshotJob]
+    at: Instant | None = None
+    dry_run: bool = False
+
+
+class Difference(msgspec.Struct, kw_only=True, gc=False):
+    """Where the scheduler and the records differed, and what was done about it.
+
+    `started`, `resized`: a message had been lost. `adopted`: a job ran that had not been admitted;
+    it counts now. `ended`: it runs no more. `disputed`: nothing was done; somebody must look.
+    """
+
+    key: str
+    attempt: int | None
+    done: Literal["started", "resized", "adopted", "ended", "disputed"]
+    code: str
+    detail: str
+    allocation: AllocationView | None = None
+
+
+class Reconciled(msgspec.Struct, kw_only=True):
+    """`known` jobs were as recorded, and were heard of; `differences` lists all others."""
+
+    at: datetime
+    dry_run: bool
+    pool: str
+    known: int
+    differences: list[Difference]

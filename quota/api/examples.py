@@ -146,3 +146,46 @@ PAGE = answer_example(
     "The newest", {"at": "2026-11-29T12:01:00Z", "allocations": [_FACTS], "next": None}
 )
 OF_JOB = answer_example("One attempt", {"at": "2026-11-29T12:01:00Z", "allocations": [_FACTS]})
+SNAPSHOT = request_example(
+    "Two jobs run",
+    {
+        "at": "2026-11-29T12:30:00Z",
+        "jobs": [
+            {"key": "48300", "account": "nlp", "person": "bob", "units": 8},
+            {
+                "key": "47001",
+                "account": "vision",
+                "person": "bob",
+                "units": 4,
+                "started_at": "2026-11-29T09:00:00Z",
+            },
+        ],
+    },
+)
+RECONCILED = answer_example(
+    "One was known, one adopted, one had ended",
+    {
+        "at": "2026-11-29T12:30:00Z",
+        "dry_run": False,
+        "pool": "h100",
+        "known": 1,
+        "differences": [
+            {
+                "key": "46990",
+                "attempt": 1,
+                "done": "ended",
+                "code": "not_running",
+                "detail": "The scheduler does not run it any more; its units are free.",
+                "allocation": None,
+            },
+            {
+                "key": "47001",
+                "attempt": 1,
+                "done": "adopted",
+                "code": "not_admitted",
+                "detail": "It ran without having been admitted; it counts from its start.",
+                "allocation": None,
+            },
+        ],
+    },
+)

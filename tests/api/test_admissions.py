@@ -156,3 +156,20 @@ def test_another_tenant_sees_and_touches_nothing(acme, globex, scheduler):
     is_problem(other.post("allocations/1/release", {}), 404, "allocation_unknown")
     assert other.get("allocations").json()["allocations"] == []
     assert json.loads(scheduler.get("allocations/1").content)["allocations"][0]["state"] == "held"
+
+
+def test_a_snapshot_lists_what_differed(acme, scheduler):
+    admit(scheduler, job("1", units=2), job("2", units=2))
+    scheduler.post("allocations/start", {"messages": [{"key": "1"}, {"key": "2"}]})
+    entry = {"key": "3", "account": "nlp", "person": "bob", "units": 1}
+    body = {"jobs": [job("1", units=2) | {}, entry]}
+    del body["jobs"][0]["pool"]
+    told = scheduler.post("pools/h100/snapshot", body).json()
+    assert told["known"] == 1
+    assert [(d["key"], d["done"]) for d in told["differences"]] == [
+        ("2", "ended"),
+        ("3", "adopted"),
+    ]
+    is_problem(scheduler.post("pools/h200/snapshot", body), 404, "pool_unknown")
+    bound = speaking(fresh_token(acme, Scope.ADMISSION_WRITE, pools=(acme.pools["a100"],)))
+    is_problem(bound.post("pools/h100/snapshot", body), 403, "pool_denied")

@@ -23,7 +23,10 @@ REQUEST_FILES = [
     *sorted((ROOT / "tenancy" / "api").glob("*.py")),
     *(ROOT / "tenancy" / "commands" / f"{name}.py" for name in ("accounts", "people", "tokens")),
     *sorted((ROOT / "quota" / "api").glob("*.py")),
-    *(ROOT / "quota" / "commands" / f"{name}.py" for name in ("admissions", "allocations")),
+    *(
+        ROOT / "quota" / "commands" / f"{name}.py"
+        for name in ("admissions", "allocations", "snapshots")
+    ),
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
