@@ -30,6 +30,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": crontab(hour=3, minute=20),
         "options": {"expires": 3600},
     },
+    "sessions-ended": {
+        "task": "tenancy.tasks.forget_sessions",
+        "schedule": crontab(hour=3, minute=40),
+        "options": {"expires": 3600},
+    },
     "usage-settlement": {
         "task": "accounting.tasks.settle_usage",
         "schedule": 60,

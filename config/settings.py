@@ -70,13 +70,15 @@ CACHES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     if TEST
     else {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "config.cache.SturdyRedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "apportion",
-        "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 5},
+        "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 2},
     }
 }
-SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+# Not in the cache as well: signing in shall not need Redis, and whoever signs out while it is away
+# shall not be signed in again when it comes back.
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 
 # ---------------------------------------------------------------- applications
 INSTALLED_APPS = [
