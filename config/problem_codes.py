@@ -86,6 +86,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "too_many_records": (400, "More than `limit` records. Nothing was stored."),
     "too_many_requests": (429, "Wait for `Retry-After` seconds."),
     "tree_changed": (409, "The tree changed between two pages. Start again."),
+    "unavailable": (503, "The database does not answer. Wait `Retry-After` seconds."),
     "value_invalid": (400, "A value cannot be used."),
     "value_unknown": (400, "A word is none of those allowed."),
     "wrong_type": (400, "A value has another JSON type than needed."),

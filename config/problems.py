@@ -8,12 +8,15 @@
 (`limit`, `short_by`) stands beside it under its own name.
 """
 
+import sys
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+import psycopg
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import defaults
@@ -27,6 +30,9 @@ from ledger.errors import DomainError
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "/api/problems#"
 API_PREFIX = "/api/"
+# The database cannot be reached, closed the connection, or gave up on locks: it may work again.
+OUTAGES = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
+RETRY_SECONDS = 5
 _OWN_MEMBERS = frozenset(
     {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
 )
@@ -235,9 +241,24 @@ def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def handler500(request: HttpRequest) -> HttpResponse:
-    """Our fault. The log holds the rest under the same request id."""
+    """Our fault, or the database's absence. The log holds the rest under the same request id."""
+    # Django calls this while it handles the exception.
+    away = isinstance(sys.exc_info()[1], OUTAGES)
     if not request.path.startswith(API_PREFIX):
-        return defaults.server_error(request)
+        response = defaults.server_error(request)
+        if away:
+            response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+            response["Retry-After"] = str(RETRY_SECONDS)
+        return response
+    if away:
+        return problem(
+            request,
+            status=HTTPStatus.SERVICE_UNAVAILABLE,
+            code="unavailable",
+            detail="The database does not answer just now. What was being stored is stored "
+            "completely or not at all; repeat the request with the same Idempotency-Key.",
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        )
     return problem(
         request,
         status=500,

@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
+from django.db import InterfaceError, OperationalError
 from django.test import Client
 
 from ledger.ids import new_id
@@ -108,3 +110,21 @@ def test_our_own_failures_are_problems_with_the_request_id(acme, monkeypatch):
     found = is_problem(answer, 500, "internal_error")
     assert found["request_id"] == "my-request-1"
     assert b"secret" not in answer.content
+
+
+@pytest.mark.parametrize("away", [OperationalError, InterfaceError, psycopg.OperationalError])
+def test_without_the_database_the_answer_is_to_wait(acme, monkeypatch, away):
+    def broken(*_, **__):
+        raise away("connection to db.internal failed")
+
+    monkeypatch.setattr("accounting.api.priorities.read_question", broken)
+    monkeypatch.setattr("frontend.views.overview.render", broken)
+    answer = speaking(fresh_token(acme), reraise=False).post("priorities", QUESTION)
+    is_problem(answer, 503, "unavailable")
+    assert answer["Retry-After"] == "5"
+    assert b"db.internal" not in answer.content
+    browser = Client(raise_request_exception=False)
+    browser.force_login(acme.login("alice"))
+    page = browser.get("/")
+    assert (page.status_code, page["Retry-After"]) == (503, "5")
+    assert b"Try again" in page.content
