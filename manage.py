@@ -13,7 +13,13 @@ def main() -> None:
         raise SystemExit(
             f"{error}. The environment is missing: run `make install`, then .venv/bin/python."
         ) from error
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`). Python would complain once more when
+        # it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -210,3 +210,8 @@ def test_the_first_fault_of_a_lane_is_named(change, seq, problem):
     found = chain.first_break(LINK.lane, change(links), head=(3, links[-1][2]))
     assert (found and found.lane_seq) == seq
     assert problem is None or problem in found.problem
+
+
+def test_a_file_that_cannot_be_written_is_said_in_one_line(acme: Tenant, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No such file or directory"):
+        call_command("ledger", "export", "--output", str(tmp_path / "nowhere" / "events"))

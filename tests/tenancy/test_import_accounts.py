@@ -1,5 +1,6 @@
 """`manage.py import_accounts`: the difference, with history kept; one fault applies nothing."""
 
+import gzip
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -296,3 +297,21 @@ def test_files_that_say_nothing(acme: Tenant, run: Run, tmp_path: Path) -> None:
         run("", "--archive-missing")
     with pytest.raises(CommandError, match="No such file"):
         run(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize("name", ["dump.cfg.gz", "dump.gz", "dump"])
+def test_a_gzip_file_is_read_like_the_one_inside(
+    lab: Tenant, run: Run, tmp_path: Path, name: str
+) -> None:
+    packed = tmp_path / name
+    packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
+    assert "9 accounts, 13 people" in run(packed)
+    assert "nothing to change" in run(SAMPLE)
+
+
+def test_a_gzip_file_cut_short_changes_nothing(lab: Tenant, run: Run, tmp_path: Path) -> None:
+    packed = tmp_path / "dump.cfg.gz"
+    packed.write_bytes(gzip.compress(SAMPLE.read_bytes())[:-20])
+    with pytest.raises(CommandError, match="ended before"):
+        run(packed)
+    assert set(tree(lab)) == {"root"}

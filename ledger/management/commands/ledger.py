@@ -118,15 +118,10 @@ class Command(BaseCommand):
                 for line in export.lines(organization_id, since=since):
                     self.stdout.write(line.decode(), ending="")
             return
-        # Under another name until it is whole: half an export must not look like one.
-        part = output.with_name(output.name + ".part")
-        count = 0
-        with part.open("wb") as file:
-            for organization_id in organization_ids:
-                for line in export.lines(organization_id, since=since):
-                    file.write(line)
-                    count += 1
-        part.replace(output)
+        try:
+            count = _write(output, organization_ids, since)
+        except OSError as error:
+            raise CommandError(f"{output}: {error.strerror or error}") from error
         self.stderr.write(f"{count} lines in {output}")
 
     def _tail(self, *, organization: str | None, n: int, **_: Any) -> None:
@@ -185,6 +180,20 @@ class Command(BaseCommand):
             yield show
         finally:
             stream.write("\r\033[K")
+
+
+def _write(output: Path, organization_ids: list[UUID], since: int) -> int:
+    """Export into a file; returns the number of lines."""
+    # Under another name until it is whole: half an export must not look like one.
+    part = output.with_name(output.name + ".part")
+    count = 0
+    with part.open("wb") as file:
+        for organization_id in organization_ids:
+            for line in export.lines(organization_id, since=since):
+                file.write(line)
+                count += 1
+    part.replace(output)
+    return count
 
 
 def _title(organization_id: UUID) -> str:

@@ -1,6 +1,9 @@
 """`manage.py import_accounts FILE`: make the tree of an organization like that of a file."""
 
+import gzip
+import io
 import sys
+import zlib
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +26,7 @@ from tenancy.shell import organization_meant
 
 STANDARD_INPUT = "-"
 BYTES_MAX = 512 * 2**20
+GZIP_MAGIC = b"\x1f\x8b"
 PROBLEMS_SHOWN_MAX = 50
 SKIPPED_SHOWN_MAX = 5
 
@@ -36,7 +40,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", help="the file, or - for standard input")
+        parser.add_argument("file", help="the file, gzip or not, or - for standard input")
         parser.add_argument("--organization", metavar="SLUG", help="needed where there are several")
         parser.add_argument("--format", choices=("auto", *FORMATS), default="auto")
         parser.add_argument("--dry-run", action="store_true", help="show what would change")
@@ -63,7 +67,7 @@ class Command(BaseCommand):
         lines = _read(file)
         form = options["format"]
         if form == "auto":
-            form = guess(file, lines)
+            form = guess(file.removesuffix(".gz"), lines)
         reading = FORMATS[form](lines)
         if reading.plan is None:
             self._fail(file, reading)
@@ -167,15 +171,18 @@ class Command(BaseCommand):
 
 
 def _read(file: str) -> list[str]:
-    """The file's lines. Bytes that are no UTF-8 become U+FFFD, which no name may hold."""
+    """The lines, of a gzip file too. Bytes that are no UTF-8 become U+FFFD: no name may hold it."""
     try:
         if file == STANDARD_INPUT:
             content = sys.stdin.buffer.read(BYTES_MAX + 1)
         else:
             with Path(file).open("rb") as stream:
                 content = stream.read(BYTES_MAX + 1)
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror or error}") from error
+        if content.startswith(GZIP_MAGIC):
+            with gzip.open(io.BytesIO(content)) as stream:
+                content = stream.read(BYTES_MAX + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise CommandError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
     if len(content) > BYTES_MAX:
         raise CommandError(f"{file}: more than {BYTES_MAX} bytes")
     text = content.decode("utf-8-sig", errors="replace")
