@@ -1,11 +1,11 @@
-"""`python -m bench [append usage priority]`: run, print a table, write JSON, compare."""
+"""`python -m bench [append usage priority admission]`: run, print a table, write JSON, compare."""
 
 import argparse
 import sys
 
 from bench import environment
 
-NAMES = ("append", "usage", "priority")
+NAMES = ("append", "usage", "priority", "admission")
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     names = arguments.names or NAMES
     superuser_url = environment.prepare()
     # These need Django, which `prepare` has set up.
-    from bench import ledger_append, priority, usage_ingest, world
+    from bench import admission, ledger_append, priority, usage_ingest, world
     from bench.measure import Report
 
     report = Report()
@@ -31,6 +31,8 @@ def main() -> int:
                 usage_ingest.run(report, large, address, superuser_url)
             if "priority" in names:
                 priority.run(report, large, address)
+            if "admission" in names:
+                admission.run(report, large, address, superuser_url)
     finally:
         environment.stop()
     kept = report.finish(environment.BASE_DIR / "var" / "bench" / "results")
