@@ -50,7 +50,7 @@ class _LedgerOperation(Operation):
 class EventsOperation(_LedgerOperation):
     """Read the ledger, newest first."""
 
-    parameters = frozenset({"subject", "type", "since", "until", "cursor", "limit"})
+    parameters = frozenset({"subject", "type", "actor", "since", "until", "cursor", "limit"})
 
     @describe(
         "listEvents",
@@ -60,6 +60,7 @@ class EventsOperation(_LedgerOperation):
         parameters=(
             query("subject", "Id of an account, person, pool, batch or token.", format="uuid"),
             query("type", "Only events of this type, such as `account.moved`."),
+            query("actor", "Only what this person or token did; an id.", format="uuid"),
             query("since", "Recorded at or after.", **INSTANT),
             query("until", "Recorded before.", **INSTANT),
             query("cursor", "From `next` of the page before."),
@@ -88,6 +89,7 @@ class EventsOperation(_LedgerOperation):
                 caller.organization_id,
                 subject_id=subject_id,
                 types=(wanted,) if wanted else (),
+                actor_id=parameters.identifier(request, "actor"),
                 since=parameters.instant(request, "since"),
                 until=parameters.instant(request, "until"),
                 before_position=cursors.read(request, int),

@@ -48,6 +48,14 @@ def test_filters(reader, acme):
     assert some["events"]
 
 
+def test_what_one_actor_did(reader, acme):
+    acme.use(record("a"), by=acme.actor("otto"))
+    mine = reader.get("ledger/events", {"actor": str(acme.people["otto"])}).json()["events"]
+    assert {event["actor_label"] for event in mine} == {"otto"}
+    assert reader.get("ledger/events", {"actor": str(new_id())}).json()["events"] == []
+    is_problem(reader.get("ledger/events", {"actor": "otto"}), 400, "parameter_invalid")
+
+
 def test_one_event(reader):
     listed = reader.get("ledger/events", {"limit": 1}).json()["events"][0]
     assert reader.get(f"ledger/events/{listed['id']}").json() == listed
