@@ -9,6 +9,12 @@ from django.db.utils import DatabaseError
 
 APPLICATION_ROLE = "apportion_app"
 
+# Whoever makes a role may hand it out, but from PostgreSQL 16 on not yet take it on themselves:
+# being a member and being allowed `SET ROLE` are two things there, and 15 knows only the first.
+MAY_TAKE = f"""
+pg_has_role(current_user, '{APPLICATION_ROLE}',
+    CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
+"""
 PREPARE = f"""
 DO $$
 BEGIN
@@ -19,7 +25,7 @@ BEGIN
         END;
     END IF;
     IF current_user <> '{APPLICATION_ROLE}'
-       AND NOT pg_has_role(current_user, '{APPLICATION_ROLE}', 'MEMBER')
+       AND NOT {MAY_TAKE}
        AND EXISTS (SELECT FROM pg_roles WHERE rolname = current_user AND rolcreaterole) THEN
         GRANT {APPLICATION_ROLE} TO CURRENT_USER;
     END IF;
@@ -43,7 +49,7 @@ class Command(DjangoMigrate):
         """Make the application role and its default privileges, then migrate.
 
         Raises:
-            CommandError: the login may neither find nor create the role.
+            CommandError: the login may neither find nor create the role, or not take it on.
         """
         if options["database"] == "owner":
             self._prepare()
@@ -58,9 +64,21 @@ class Command(DjangoMigrate):
                 cursor.execute(
                     f"GRANT CONNECT, TEMPORARY ON DATABASE {quoted} TO {APPLICATION_ROLE}"
                 )
+                cursor.execute(f"SELECT {MAY_TAKE}")
+                may_take = cursor.fetchone()[0]
         except DatabaseError as error:
             raise CommandError(
                 f"The role {APPLICATION_ROLE} could not be prepared: {error}. Create it once as an "
                 f"administrator: CREATE ROLE {APPLICATION_ROLE} NOLOGIN; and grant it to the login "
                 "of DATABASE_URL."
             ) from error
+        # One login for both aliases: the application connects with it and steps down to the role.
+        if not may_take and _login("default") == _login("owner"):
+            raise CommandError(
+                f"The login {_login('owner')} may not take on the role {APPLICATION_ROLE}. Let an "
+                f"administrator run once: GRANT {APPLICATION_ROLE} TO {_login('owner')};"
+            )
+
+
+def _login(alias: str) -> str:
+    return connections[alias].settings_dict["USER"]
