@@ -24,6 +24,7 @@ COMMAND_MODULES = (
     "tenancy.commands.tokens",
     "quota.commands.pools",
     "quota.commands.quotas",
+    "quota.commands.plans",
     "quota.commands.settling",
     "quota.commands.admissions",
     "quota.commands.allocations",

@@ -59,7 +59,11 @@ class Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Unit:
-    """What a handler works with inside the transaction."""
+    """What a handler works with inside the transaction.
+
+    `memo` is for what parts of one command share, under a name of the app's own: events recorded
+    so far are not projected yet, so a second look into the database would not see them.
+    """
 
     organization_id: UUID
     actor: Actor
@@ -69,6 +73,7 @@ class Unit:
     reason: str
     recorded: list[RecordedEvent] = field(default_factory=list)
     expected_versions: dict[str, int] = field(default_factory=dict)
+    memo: dict[str, Any] = field(default_factory=dict)
 
     def new_id(self) -> UUID:
         """A fresh id, for the values the domain creates."""

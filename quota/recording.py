@@ -1,7 +1,7 @@
 """From decided changes of quotas to events, the same for every command that makes some."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from ledger.errors import Invalid
@@ -13,6 +13,8 @@ from quota.loading import quotas as loading
 from quota.loading.quotas import Paths
 from tenancy.loading import hold_tree
 
+_MEMO = "quota.books"
+
 
 @dataclass(slots=True)
 class Books:
@@ -22,9 +24,9 @@ class Books:
         pending: changes still to come.
     """
 
-    of: dict[UUID, QuotaBook]
-    pending: dict[UUID, list[Scheduled]]
     paths: Paths
+    of: dict[UUID, QuotaBook] = field(default_factory=dict)
+    pending: dict[UUID, list[Scheduled]] = field(default_factory=dict)
 
 
 def open_books(
@@ -32,20 +34,25 @@ def open_books(
 ) -> Books:
     """Lock pools (None: all), read their quotas, and record first what is due.
 
+    The books are the command's: whoever asks again gets the same ones, with all that the command
+    has decided so far, and maybe more pools than asked for.
+
     Raises:
         NotFound: no such pool.
     """
+    books: Books = unit.memo.setdefault(_MEMO, Books(paths=Paths(unit.organization_id)))
     if not tree_is_locked:
         hold_tree(unit)
-    pools = loading.lock_pools(unit, pool_ids)
-    paths = Paths(unit.organization_id)
-    found = loading.books(unit.organization_id, pools, paths)
+    locked = loading.lock_pools(unit, pool_ids)
+    pools = {pool_id: pool for pool_id, pool in locked.items() if pool_id not in books.of}
+    found = loading.books(unit.organization_id, pools, books.paths)
     pending = loading.scheduled(unit.organization_id, pools)
     for pool_id, book in found.items():
         coming = pending.get(pool_id, [])
         record(unit, pool_id, book.settle(coming, now=unit.now))
-        pending[pool_id] = [change for change in coming if change.starts_at > unit.now]
-    return Books(of=found, pending=pending, paths=paths)
+        books.pending[pool_id] = [change for change in coming if change.starts_at > unit.now]
+    books.of.update(found)
+    return books
 
 
 def record(unit: Unit, pool_id: UUID, changes: Iterable[Change], *, early: bool = False) -> None:

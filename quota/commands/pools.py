@@ -39,7 +39,7 @@ class FlavorRef:
 def define_flavor(command: DefineFlavor, unit: Unit) -> FlavorRef:
     """Check name and weight; record the flavor."""
     check_name(command.name, field="name")
-    _check_free("quota_flavor", command.name, unit)
+    check_free("quota_flavor", command.name, unit)
     flavor_id = unit.new_id()
     unit.record(
         events.FlavorDefined(
@@ -101,7 +101,7 @@ def record_pool(command: OpenPool, unit: Unit) -> PoolRef:
     for field in ("capacity", "unavailable", "safety_margin"):
         check_range(field, getattr(command, field), UNITS_MAX)
     check_range("reclaim_target_seconds", command.reclaim_target_seconds, RECLAIM_SECONDS_MAX)
-    _check_free("quota_pool", command.name, unit)
+    check_free("quota_pool", command.name, unit)
     pool_id = unit.new_id()
     unit.record(
         events.PoolOpened(
@@ -264,7 +264,7 @@ def check_range(field: str, value: int, maximum: int) -> None:
         )
 
 
-def _check_free(table: str, name: str, unit: Unit) -> None:
+def check_free(table: str, name: str, unit: Unit) -> None:
     with server_cursor() as cursor:
         # The chain lock comes too late to make a name unique; this one is short and rarely taken.
         cursor.execute(

@@ -19,6 +19,9 @@ from quota.domain.values import Pool, Quota
 from quota.in_use import units_in_use
 from quota.queries.quotas import books_at
 
+Node = tuple[UUID, str, UUID | None, int, bool]
+"""Id, name, parent, depth, archived."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountStanding:
@@ -71,7 +74,7 @@ class AccountInPool:
 class Ground:
     """The tree and its pools as arrays: nodes x pools. Rows and columns by id."""
 
-    nodes: list[tuple[UUID, str, UUID | None, int, bool]]
+    nodes: list[Node]
     row_of: dict[UUID, int]
     pool_ids: list[UUID]
     books: dict[UUID, QuotaBook]
@@ -110,20 +113,20 @@ def ground(
 ) -> Ground:
     """Stand everybody in the pools (None: in all), in a constant number of questions."""
     books = books_at(organization_id, pool_ids, now=now, as_of=as_of)
-    nodes = _nodes(organization_id)
+    nodes = nodes_of(organization_id)
     use = units_in_use(organization_id, books, now=now, as_of=as_of)
     return stand(nodes, books, use)
 
 
 def stand(
-    nodes: list[tuple[UUID, str, UUID | None, int, bool]],
+    nodes: list[Node],
     books: dict[UUID, QuotaBook],
     use: dict[tuple[UUID, UUID], int],
 ) -> Ground:
     """The arrays from what was read. Pure.
 
     Args:
-        nodes: (id, name, parent, depth, archived), parents first.
+        nodes: in any order.
         use: units by (account, pool).
     """
     row_of = {node[0]: row for row, node in enumerate(nodes)}
@@ -193,7 +196,7 @@ def account_in_pools(
     ]
 
 
-def _nodes(organization_id: UUID) -> list[tuple[UUID, str, UUID | None, int, bool]]:
+def nodes_of(organization_id: UUID) -> list[Node]:
     """Every account, archived ones too: they may still hold units."""
     with server_cursor() as cursor:
         return cursor.execute(
