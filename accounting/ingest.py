@@ -155,8 +155,11 @@ class StoredRows:
 def stage(batch: Batch) -> None:
     """Copy a batch's good lines into the staging table of this transaction."""
     with server_cursor() as cursor:
-        # A batch's sorts and hashes fit in memory; the setting ends with the transaction.
-        cursor.execute("SELECT set_config('work_mem', '256MB', true)")
+        # A batch's sorts and hashes fit in memory, and compiling its queries takes longer than
+        # running them; the settings end with the transaction.
+        cursor.execute(
+            "SELECT set_config('work_mem', '256MB', true), set_config('jit', 'off', true)"
+        )
         cursor.execute(CREATE)
         cursor.execute("TRUNCATE staged_usage")
         with cursor.copy(f"COPY staged_usage ({COLUMNS}) FROM STDIN") as copy:
