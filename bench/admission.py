@@ -187,7 +187,7 @@ class _Pgbench:
     def rate(self) -> float:
         """Transactions a second."""
         out = self._run(
-            *("-n", "-c", str(CONNECTIONS), "-j", "2", "-T", str(SINGLE_SECONDS), "-M", "prepared")
+            *("-n", "-c", str(CONNECTIONS), "-j", "2", "-T", str(SINGLE_SECONDS), "-M", "simple")
         )
         line = next(line for line in out.splitlines() if line.startswith("tps"))
         return float(line.split("=")[1].split()[0])

@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 APPLICATION_ROLE: Final = "apportion_app"
 OWNER_ALIAS: Final = "owner"
 SERVER_VERSION_MIN: Final = 15
+PREPARE_THRESHOLD: Final = 5
 
 # Names Django wants outside OPTIONS.
 _DJANGO_NAMES: Final[Mapping[str, str]] = {
@@ -47,6 +48,8 @@ def database_settings(
     if role is not None:
         parts["options"] = f"{parts.get('options') or ''} -c role={role}".strip()
     parts.setdefault("application_name", "apportion")
+    # Statements that come again are planned once: planning costs more than most of them.
+    parts.setdefault("prepare_threshold", PREPARE_THRESHOLD)
     return {"ENGINE": "django.db.backends.postgresql", **entry, "OPTIONS": parts, **common}
 
 

@@ -144,10 +144,10 @@ def made(run: Run) -> None:
         )
     columns = [list(column) for column in zip(*rows, strict=True)]
     organization_id = run[0].organization_id
+    state = "running" if adopted else "held"
+    values = (organization_id, state, adopted, *columns, organization_id, *deltas.arrays())
     with server_cursor() as cursor:
-        state = "running" if adopted else "held"
-        cursor.execute(_MADE, (organization_id, state, adopted, *columns))
-        cursor.execute(_COME, (organization_id, *deltas.arrays()))
+        cursor.execute(f"WITH made AS ({_MADE}) {_COME}", values)
 
 
 def started(run: Run) -> None:

@@ -23,6 +23,7 @@ from quota.domain.batch import (
 )
 from quota.loading import allocations as loading
 from quota.loading.allocations import Standing
+from quota.loading.occupants import Occupants
 from tenancy.domain.roles import Scope
 
 
@@ -66,34 +67,42 @@ class _Batch:
         here = unit.organization_id
         self._unit = unit
         pools = loading.lock_pools(here, names={n.pool for ask in requests for n in needs_of(ask)})
-        accounts = {ask.account for ask in requests}
-        standing = loading.standing(here, pools, now=unit.now, account_names=accounts)
+        standing = loading.standing(
+            here,
+            pools,
+            now=unit.now,
+            account_names={ask.account for ask in requests},
+            person_names={ask.person for ask in requests},
+            keys=[ask.key for ask in requests],
+        )
         self._standing: Standing = standing
         self._pools = {one.pool.name: id_ for id_, one in pools.items()}
         self._accounts = {name: id_ for id_, name in standing.names.items()}
-        self._people = loading.people(here, {ask.person for ask in requests})
+        self._people = standing.people
+        self._pool_names = {id_: one.pool.name for id_, one in pools.items()}
         self._earlier: dict[tuple[str, int], list[StoredAllocation]] = {}
-        for stored in loading.of_keys(
-            here, [ask.key for ask in requests], attempts=[ask.attempt for ask in requests]
-        ):
-            name = (stored.value.key, stored.value.attempt)
-            self._earlier.setdefault(name, []).append(stored)
-        self._pool_names = loading.pool_names(
-            here, {s.value.pool for found in self._earlier.values() for s in found}
-        ) | {id_: one.pool.name for id_, one in pools.items()}
+        if standing.has_known_keys:
+            self._load_earlier(requests)
         self.events: list = settling.end_lapsed(unit, list(pools), standing)
         gone = {event.allocation_id for event in self.events}
         for pool_id in {event.pool_id for event in self.events}:
             self.events += settling.promote(unit, standing, pool_id, gone=gone)
         self._admissions = Admissions(
             accounts=standing.accounts,
-            pools={
-                id_: standing.state(id_, loading.Occupants(here, id_, now=unit.now))
-                for id_ in pools
-            },
+            pools={id_: standing.state(id_, Occupants(here, id_, now=unit.now)) for id_ in pools},
             now=unit.now,
         )
         self._made: dict[tuple[str, int], list[wire.AllocationView]] = {}
+
+    def _load_earlier(self, requests: tuple[wire.Ask, ...]) -> None:
+        here = self._unit.organization_id
+        for stored in loading.of_keys(
+            here, [ask.key for ask in requests], attempts=[ask.attempt for ask in requests]
+        ):
+            name = (stored.value.key, stored.value.attempt)
+            self._earlier.setdefault(name, []).append(stored)
+        elsewhere = {s.value.pool for found in self._earlier.values() for s in found}
+        self._pool_names |= loading.pool_names(here, elsewhere)
 
     def answer(self, ask: wire.Ask) -> wire.AdmissionResult:
         """Decide one job, or say why it cannot be decided, or what was decided before."""

@@ -41,6 +41,8 @@ def end_lapsed(
     unit: Unit, pool_ids: Collection[UUID], standing: Standing | None = None
 ) -> list[ev.Ended]:
     """Ends of everything in locked pools that is over by now, taken out of the holdings."""
+    if standing is not None and not standing.has_lapses:
+        return []
     found = []
     for stored in loading.lapsed(unit.organization_id, pool_ids, now=unit.now):
         after = lifecycle.judge(stored.value, now=unit.now)

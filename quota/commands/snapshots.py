@@ -91,9 +91,15 @@ class _Reconciliation:
         if allowed is not None and self._pool_id not in allowed:
             raise Denied("pool_denied", f"This token may not speak for pool {command.pool}.")
         accounts = {job.account for job in command.jobs}
-        self._standing = loading.standing(here, pools, now=unit.now, account_names=accounts)
+        self._standing = loading.standing(
+            here,
+            pools,
+            now=unit.now,
+            account_names=accounts,
+            person_names={job.person for job in command.jobs},
+        )
         self._account_ids = {name: id_ for id_, name in self._standing.names.items()}
-        self._people = loading.people(here, {job.person for job in command.jobs})
+        self._people = self._standing.people
         self._events: list = settling.end_lapsed(unit, list(pools), self._standing)
         self._gone = {event.allocation_id for event in self._events}
         self._changed: dict[UUID, StoredAllocation] = {}

@@ -4,7 +4,7 @@ Pools are locked first and in one order; everything of allocations happens under
 pool, so what is read afterwards stays true until the command commits.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,9 +18,6 @@ from quota.domain.batch import Holding, Occupant, PoolState
 from quota.domain.lifecycle import Allocation, Step
 from quota.domain.values import Pool, Quota
 from quota.loading import quotas as quota_loading
-
-OCCUPANTS_MAX = 20_000
-"""Allocations of a pool that an explanation looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,9 @@ class Standing:
         accounts: parents of all accounts with a quota, a holding or a request, and of those above.
         names: of the same accounts.
         closed: archived ones among them.
+        people: ids of those that were asked for, by name.
+        has_lapses: something is over in these pools that is not recorded yet.
+        has_known_keys: a job that was asked for has allocations already.
     """
 
     pools: dict[UUID, LivePool]
@@ -47,6 +47,9 @@ class Standing:
     closed: set[UUID]
     quotas: dict[UUID, dict[UUID, Quota]]
     holdings: dict[UUID, dict[UUID, Holding]] = field(default_factory=dict)
+    people: dict[str, UUID] = field(default_factory=dict)
+    has_lapses: bool = False
+    has_known_keys: bool = False
 
     def state(self, pool_id: UUID, occupants: Sequence[Occupant] = ()) -> PoolState:
         """One pool for the domain."""
@@ -128,6 +131,16 @@ SELECT 'h', pool_id, account_id, NULL, NULL, guaranteed, borrowed, spot, slow_bo
     NULL FROM holdings
 UNION ALL
 SELECT 'd', pool_id, account_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM due
+UNION ALL
+SELECT 'p', id, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM tenancy_person WHERE organization_id = %b AND name = ANY(%b::text[])
+UNION ALL
+SELECT 'l', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE EXISTS (
+    SELECT 1 FROM quota_allocation
+    WHERE organization_id = %b AND pool_id = ANY(%b::uuid[]) AND lapses_at <= %b)
+UNION ALL
+SELECT 'k', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE EXISTS (
+    SELECT 1 FROM quota_allocation WHERE organization_id = %b AND key = ANY(%b::text[]))
 """
 
 
@@ -137,9 +150,12 @@ def standing(
     *,
     now: datetime,
     account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
+    keys: Collection[str] = (),
 ) -> Standing:
     """Quotas in force at `now`, holdings as recorded, and the accounts they and the names are of.
-    One statement, whatever the number of pools and accounts."""
+    One statement, whatever the number of pools and accounts: round trips are what a single
+    admission costs."""
     ids = list(pools)
     with server_cursor() as cursor:
         rows = cursor.execute(
@@ -147,6 +163,8 @@ def standing(
             (
                 *(organization_id, ids, organization_id, ids, organization_id, ids, now),
                 *(organization_id, list(account_names), organization_id, organization_id),
+                *(organization_id, list(person_names), organization_id, ids, now),
+                *(organization_id, list(keys)),
             ),
         ).fetchall()
     found = Standing(pools=pools, accounts={}, names={}, closed=set(), quotas={})
@@ -165,6 +183,12 @@ def standing(
             )
         elif kind == "d":
             is_due = True
+        elif kind == "p":
+            found.people[name] = first
+        elif kind == "l":
+            found.has_lapses = True
+        elif kind == "k":
+            found.has_known_keys = True
         else:
             guaranteed, borrowed, spot, slow_borrowed, slow_spot = amounts[:5]
             found.holdings.setdefault(first, {})[second] = Holding(
@@ -292,58 +316,6 @@ def pools_with_opportunists(organization_id: UUID) -> list[UUID]:
             (organization_id,),
         ).fetchall()
     return [row[0] for row in rows]
-
-
-class Occupants(Sequence[Occupant]):
-    """Who could make room in a pool; read when an explanation first asks."""
-
-    def __init__(self, organization_id: UUID, pool_id: UUID, *, now: datetime) -> None:
-        self._place = (organization_id, pool_id, now)
-        self._found: list[Occupant] | None = None
-
-    def _read(self) -> list[Occupant]:
-        if self._found is None:
-            with server_cursor() as cursor:
-                rows = cursor.execute(
-                    "SELECT key, account_id, tier, priority_class, units, CASE "
-                    "WHEN state = 'running' AND duration_seconds IS NOT NULL "
-                    "THEN started_at + make_interval(secs => duration_seconds) END "
-                    "FROM quota_allocation WHERE organization_id = %b AND pool_id = %b "
-                    "AND lapses_at > %b AND units > 0 ORDER BY units DESC, id LIMIT %b",
-                    (*self._place, OCCUPANTS_MAX),
-                ).fetchall()
-            self._found = [
-                Occupant(
-                    key=row[0],
-                    account=row[1],
-                    tier=row[2],
-                    priority_class=row[3],
-                    units=row[4],
-                    ends_at=row[5],
-                )
-                for row in rows
-            ]
-        return self._found
-
-    def __len__(self) -> int:
-        return len(self._read())
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._read()[index]
-
-    def __iter__(self) -> Iterator[Occupant]:
-        return iter(self._read())
-
-
-def people(organization_id: UUID, names: Collection[str]) -> dict[str, UUID]:
-    """Ids of people by name."""
-    with server_cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT name, id FROM tenancy_person "
-            "WHERE organization_id = %b AND name = ANY(%b::text[])",
-            (organization_id, list(names)),
-        ).fetchall()
-    return dict(rows)
 
 
 def person_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 
 import pytest
@@ -173,12 +174,11 @@ def test_temporary_tables_are_gone_and_the_search_path_is_back(place):
 def test_statements_prepared_before_do_not_write_through_the_shadows(place):
     """A prepared statement is bound to the real table; the rebuild's search path unbinds it."""
     with scope.reading(place.id), server_cursor() as cursor:
-        cursor.execute("PREPARE people AS SELECT count(*) FROM tenancy_person")
-        assert cursor.execute("EXECUTE people").fetchone()[0] == 4
+        people = partial(cursor.execute, "SELECT count(*) FROM tenancy_person", prepare=True)
+        assert people().fetchone()[0] == 4
         with rebuild._shadows():
-            assert cursor.execute("EXECUTE people").fetchone()[0] == 0
-        assert cursor.execute("EXECUTE people").fetchone()[0] == 4
-        cursor.execute("DEALLOCATE people")
+            assert people().fetchone()[0] == 0
+        assert people().fetchone()[0] == 4
 
 
 def test_writers_go_on_during_the_replay_and_nothing_of_theirs_is_lost(place, owner, monkeypatch):
