@@ -1,5 +1,6 @@
 """The WSGI application: `granian --interface wsgi config.wsgi:application`."""
 
+import gc
 import os
 
 from django.core.exceptions import ImproperlyConfigured
@@ -17,3 +18,9 @@ if not settings.DATABASE_CONFIGURED:
 
 # All views now: not in somebody's first request, and a broken one stops the start.
 get_resolver().url_patterns  # noqa: B018  # read for its effect
+
+# What is loaded now stays for good: the collector need not look at it again and again. Batches make
+# hundreds of thousands of objects, none of them in circles; half their time went into looking.
+gc.collect()
+gc.freeze()
+gc.set_threshold(50_000, 20, 100)
