@@ -19,7 +19,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "body_empty": (400, "The request has no body."),
     "body_too_large": (413, "The body is larger than `limit_bytes`. Send smaller batches."),
     "body_truncated": (400, "The body ended before its Content-Length. Nothing was stored."),
-    "carving_to_come": (422, "A change to come would carve a guarantee from an account left behind."),
+    "carving_to_come": (422, "A change to come would carve from an account left behind."),
     "children_open": (422, "The account still has open accounts below it."),
     "content_type_unsupported": (415, "Another content type, charset or encoding is needed."),
     "cycle": (422, "An account cannot move below itself."),
