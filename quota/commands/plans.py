@@ -27,7 +27,7 @@ from quota.domain.changes import QuotaBook
 from quota.domain.values import NO_QUOTA, Pool, Quota
 from quota.importers.plan import PoolEntry, QuotaPlan
 from quota.in_use import units_in_use
-from quota.queries.standing import Ground, Node, nodes_of, stand
+from quota.queries.standing import Cells, Ground, Node, nodes_of, stand
 from quota.recording import Books, check_reason, open_books, record
 from tenancy import events as tenancy
 from tenancy.commands.imports import ImportTree, import_tree
@@ -149,11 +149,12 @@ class _Applying:
 
     def ground(self) -> Ground:
         """Everybody in every pool, as things stand after the changes so far."""
-        frozen = {
-            pool_id: QuotaBook(pool=book.pool, cells=dict(book.cells), path=book.path)
-            for pool_id, book in self.books.of.items()
-        }
-        return stand(list(self.nodes.values()), frozen, self.use)
+        nodes = list(self.nodes.values())
+        cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(self.books.of))
+        for column, book in enumerate(self.books.of.values()):
+            cells.fill(column, book)
+        pools = {pool_id: book.pool for pool_id, book in self.books.of.items()}
+        return stand(nodes, pools, cells, self.use)
 
     def note(self, kind: str, name: str, detail: str) -> None:
         self.counts[kind] += 1
@@ -341,9 +342,10 @@ def _affected(before: Ground, after: Ground) -> tuple[tuple[Affected, ...], int]
     """Whose `available` or `potential` is another, by pool and account."""
     then = _aligned(before, after)
     now = np.stack([after.standing.available, np.maximum(0, after.tree.potential)])
+    pool_names = [pool.name for pool in after.pools.values()]
     rows, columns = np.nonzero((then != now).any(axis=0))
     found = sorted(
-        (after.books[after.pool_ids[column]].pool.name, after.nodes[row][1], row, column)
+        (pool_names[column], after.nodes[row][1], row, column)
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
     )
     listed = tuple(
@@ -362,9 +364,10 @@ def _affected(before: Ground, after: Ground) -> tuple[tuple[Affected, ...], int]
 
 def _aligned(before: Ground, after: Ground) -> np.ndarray:
     """`available` and `potential` of before in the rows and columns of after; 0 where new."""
-    aligned = np.zeros((2, len(after.nodes), len(after.pool_ids)), dtype=object)
+    aligned = np.zeros((2, len(after.nodes), len(after.pools)), dtype=np.int64)
     rows = [after.row_of[node[0]] for node in before.nodes]
-    columns = [after.pool_ids.index(pool_id) for pool_id in before.pool_ids]
+    column_of = {pool_id: column for column, pool_id in enumerate(after.pools)}
+    columns = [column_of[pool_id] for pool_id in before.pools]
     if rows and columns:
         aligned[0][np.ix_(rows, columns)] = before.standing.available
         aligned[1][np.ix_(rows, columns)] = np.maximum(0, before.tree.potential)

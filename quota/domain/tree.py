@@ -30,6 +30,8 @@ from ledger.errors import Invalid
 
 DEPTH_MAX = 16
 NO_PARENT = -1
+NO_LIMIT = -1
+"""No limit, where limits come as an array. Nowhere else is it a number."""
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -118,10 +120,11 @@ class QuotaTree:
         shape: Shape,
         *,
         guaranteed: Rows | Ints,
-        borrowing: LimitRows,
-        lending: LimitRows,
+        borrowing: LimitRows | Ints,
+        lending: LimitRows | Ints,
     ) -> "QuotaTree":
-        """From rows of amounts, one row per node and one column per pool; None is no limit.
+        """From rows of amounts, one row per node and one column per pool; None is no limit, in an
+        array NO_LIMIT.
 
         Raises:
             Invalid: `quota_tree`: shapes differ, or an amount is negative.
@@ -132,7 +135,7 @@ class QuotaTree:
         if any((amounts < 0).any() for amounts in (own, borrowing_, lending_)):
             raise Invalid("quota_tree", "Guarantees and limits are never negative.")
         exact = [own, borrowing_, lending_]
-        if sum(int(amounts.sum(dtype=object)) for amounts in exact) > _INT64_SUM_MAX:
+        if not _fits(exact):
             own, borrowing_, lending_ = (amounts.astype(object) for amounts in exact)
         subtree, local = _subtrees(shape, own, lending_, lending_bounded)
         tree = cls(
@@ -184,7 +187,7 @@ def evaluate(tree: QuotaTree, own_use: Rows | Ints) -> Standing:
     own = _amounts(own_use, len(tree.shape))
     if own.shape != tree.guaranteed.shape or (own < 0).any():
         raise Invalid("quota_tree", "Use is one row per node, one column per pool, never negative.")
-    if tree.subtree.dtype == object or int(own.sum(dtype=object)) > _INT64_SUM_MAX:
+    if tree.subtree.dtype == object or not _fits([own]):
         own = own.astype(object)
     used = flow_up(tree.shape, own, tree.local)
     headroom = headroom_of(tree, used)
@@ -235,6 +238,13 @@ def headroom_of(tree: QuotaTree, used: Ints) -> Ints:
     return headroom
 
 
+def _fits(arrays: list[Ints]) -> bool:
+    """Whether no sum of these amounts can leave 64 bits. What surely fits is not added up."""
+    if sum(int(amounts.max(initial=0)) * amounts.size for amounts in arrays) <= _INT64_SUM_MAX:
+        return True
+    return sum(int(amounts.sum(dtype=object)) for amounts in arrays) <= _INT64_SUM_MAX
+
+
 def _amounts(rows: Rows | Ints, count: int) -> Ints:
     """Nodes x pools as int64, or as Python integers where one does not fit."""
     if isinstance(rows, np.ndarray):
@@ -248,8 +258,13 @@ def _amounts(rows: Rows | Ints, count: int) -> Ints:
         return np.array(flat, dtype=object).reshape(shape)
 
 
-def _limits(rows: LimitRows, shape: tuple[int, ...]) -> tuple[Ints, Bools]:
-    """Amounts with 0 for None, and where there is a limit."""
+def _limits(rows: LimitRows | Ints, shape: tuple[int, ...]) -> tuple[Ints, Bools]:
+    """Amounts with 0 for no limit, and where there is a limit."""
+    if isinstance(rows, np.ndarray):
+        if rows.shape != shape:
+            raise Invalid("quota_tree", "Every node needs one limit per pool.")
+        bounded = rows != NO_LIMIT
+        return np.where(bounded, rows, 0), bounded
     flat, found = _flat(rows, shape[0])
     if found != shape:
         raise Invalid("quota_tree", "Every node needs one limit per pool; None is no limit.")

@@ -167,15 +167,34 @@ def _scheduled_of(row: Sequence) -> Scheduled:
     )
 
 
-def due_pools(organization_id: UUID, *, now: datetime) -> list[UUID]:
-    """Pools in which something has fallen due and is not recorded."""
+def due_among(
+    organization_id: UUID, pool_ids: Iterable[UUID], *, at: datetime, then: bool = False
+) -> set[UUID]:
+    """Those pools in which something recorded has fallen due by `at` and its effect is not: their
+    quotas have to be settled before they are shown. `then`: as recorded at that past instant."""
+    return _due(organization_id, at=at, then=then) & set(pool_ids)
+
+
+def _due(organization_id: UUID, *, at: datetime, then: bool) -> set[UUID]:
+    if then:
+        ends = (
+            "quota_quotahistory WHERE organization_id = %b AND ends_at <= %b "
+            "AND valid_from <= %b AND (valid_to IS NULL OR valid_to > %b)"
+        )
+    else:
+        ends = "quota_quota WHERE organization_id = %b AND ends_at <= %b"
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT pool_id FROM quota_scheduled WHERE organization_id = %b AND starts_at <= %b "
-            "UNION SELECT pool_id FROM quota_quota WHERE organization_id = %b AND ends_at <= %b",
-            (organization_id, now, organization_id, now),
+            f"UNION SELECT pool_id FROM {ends}",
+            (organization_id, at, organization_id, at, *((at, at) if then else ())),
         ).fetchall()
-    return sorted(row[0] for row in rows)
+    return {row[0] for row in rows}
+
+
+def due_pools(organization_id: UUID, *, now: datetime) -> list[UUID]:
+    """Pools in which something has fallen due and is not recorded."""
+    return sorted(_due(organization_id, at=now, then=False))
 
 
 def pool_of_scheduled(organization_id: UUID, change_id: UUID) -> UUID | None:

@@ -7,7 +7,7 @@ from ledger.sql import server_cursor
 from quota.domain.values import NO_QUOTA
 from quota.importers.plan import FlavorEntry, PoolEntry, QuotaEntry, QuotaPlan
 from quota.queries.pools import flavors, pools_with_weights
-from quota.queries.quotas import books_at
+from quota.queries.quotas import books_at, pools_at
 from tenancy.importers.tree import AccountEntry, TreePlan
 
 
@@ -17,7 +17,7 @@ def as_plan(organization_id: UUID, *, now: datetime) -> QuotaPlan:
     names, accounts = _accounts(organization_id)
     quotas = [
         QuotaEntry(account=names[account], pool=book.pool.name, quota=cell.base)
-        for book in books_at(organization_id, now=now).values()
+        for book in books_at(organization_id, pools_at(organization_id, now=now), now=now).values()
         for account, cell in book.cells.items()
         if cell.base != NO_QUOTA and account in names
     ]

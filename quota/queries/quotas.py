@@ -14,7 +14,7 @@ from ledger import queries as ledger
 from ledger.queries import EventRow
 from ledger.sql import server_cursor
 from quota.domain.changes import NO_CELL, Cell, QuotaBook, Scheduled
-from quota.domain.promise import Promise
+from quota.domain.promise import Promise, promise_of
 from quota.domain.values import Pool, Quota
 from quota.loading import quotas as loading
 from quota.loading.quotas import Paths
@@ -101,23 +101,37 @@ class ChangePage:
     next_before: int | None
 
 
-def books_at(
+def pools_at(
     organization_id: UUID,
     pool_ids: Iterable[UUID] | None = None,
     *,
     now: datetime,
     as_of: datetime | None = None,
-) -> dict[UUID, QuotaBook]:
-    """Quotas by pool (None: all pools) at `as_of`, or now. A pool that was not open then is
-    missing. An instant to come shows what is known to come."""
+) -> dict[UUID, Pool]:
+    """Pools (None: all) by name, in the sizes of the instant. One that was not open then is
+    missing."""
     wanted = None if pool_ids is None else list(pool_ids)
-    at = as_of or now
     if as_of is None or as_of >= now:
-        pools = _pools_now(organization_id, wanted)
+        return _pools_now(organization_id, wanted)
+    return _pools_then(organization_id, wanted, as_of)
+
+
+def books_at(
+    organization_id: UUID,
+    pools: Mapping[UUID, Pool],
+    *,
+    now: datetime,
+    as_of: datetime | None = None,
+) -> dict[UUID, QuotaBook]:
+    """Every quota of the pools at `as_of`, or now. An instant to come shows what is known to
+    come."""
+    at = as_of or now
+    if not pools:
+        return {}
+    if as_of is None or as_of >= now:
         found = loading.books(organization_id, pools, Paths(organization_id))
     else:
-        pools = _pools_at(organization_id, wanted, as_of)
-        found = _books_at(organization_id, pools, as_of)
+        found = _books_then(organization_id, pools, as_of)
     due = loading.scheduled(organization_id, pools, until=at)
     for pool_id, book in found.items():
         book.settle(due.get(pool_id, ()), now=at)
@@ -128,17 +142,35 @@ def quotas_of_account(
     organization_id: UUID, account_id: UUID, *, now: datetime, as_of: datetime | None = None
 ) -> list[QuotaRow]:
     """Every quota of an account, by pool."""
-    rows = _rows(organization_id, books_at(organization_id, now=now, as_of=as_of))
-    return [row for row in rows if row.account_id == account_id]
+    pools = pools_at(organization_id, now=now, as_of=as_of)
+    source = source_at(now, as_of)
+    due = loading.due_among(organization_id, pools, at=source.at, then=source.then)
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {loading.CELL_COLUMNS} FROM {source.table} WHERE organization_id = %b "
+            f"AND account_id = %b AND pool_id = ANY(%b) {source.condition}",
+            (organization_id, account_id, list(pools.keys() - due), *source.values),
+        ).fetchall()
+    found = {row[1]: loading.cell_of(row) for row in rows}
+    settled = books_at(
+        organization_id, {pool_id: pools[pool_id] for pool_id in due}, now=now, as_of=as_of
+    )
+    found.update({pool_id: book.cell(account_id) for pool_id, book in settled.items()})
+    said = [(pool_id, account_id, cell) for pool_id, cell in found.items()]
+    return _rows(organization_id, pools, said)
 
 
 def quotas_of_pool(
     organization_id: UUID, pool_id: UUID, *, now: datetime, as_of: datetime | None = None
 ) -> list[QuotaRow]:
     """Every quota in a pool, by account; at most LIST_MAX."""
-    return _rows(organization_id, books_at(organization_id, (pool_id,), now=now, as_of=as_of))[
-        :LIST_MAX
+    pools = pools_at(organization_id, (pool_id,), now=now, as_of=as_of)
+    said = [
+        (pool_id, account, cell)
+        for book in books_at(organization_id, pools, now=now, as_of=as_of).values()
+        for account, cell in book.cells.items()
     ]
+    return _rows(organization_id, pools, said)[:LIST_MAX]
 
 
 def coming(
@@ -178,11 +210,26 @@ def promises(
     organization_id: UUID, *, now: datetime, as_of: datetime | None = None
 ) -> list[PoolPromise]:
     """What every pool has promised beside what it can keep, by name."""
-    found = [
-        PoolPromise(pool_id=pool_id, pool=book.pool, promise=book.promise())
-        for pool_id, book in books_at(organization_id, now=now, as_of=as_of).items()
+    pools = pools_at(organization_id, now=now, as_of=as_of)
+    source = source_at(now, as_of)
+    due = loading.due_among(organization_id, pools, at=source.at, then=source.then)
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT pool_id, sum(guaranteed)::bigint FROM {source.table} "
+            f"WHERE organization_id = %b AND pool_id = ANY(%b) {source.condition} GROUP BY pool_id",
+            (organization_id, list(pools.keys() - due), *source.values),
+        ).fetchall()
+    promised = dict(rows)
+    settled = books_at(
+        organization_id, {pool_id: pools[pool_id] for pool_id in due}, now=now, as_of=as_of
+    )
+    promised.update({pool_id: book.promise().promised for pool_id, book in settled.items()})
+    return [
+        PoolPromise(
+            pool_id=pool_id, pool=pool, promise=promise_of(pool, (promised.get(pool_id, 0),))
+        )
+        for pool_id, pool in pools.items()
     ]
-    return sorted(found, key=lambda one: one.pool.name)
 
 
 def history(
@@ -209,6 +256,25 @@ def history(
         ),
         next_before=page.next_before,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the quotas of an instant stand: `condition` with `values` after the other ones."""
+
+    at: datetime
+    then: bool
+    table: str
+    condition: str
+    values: tuple
+
+
+def source_at(now: datetime, as_of: datetime | None) -> Source:
+    at = as_of or now
+    if at >= now:
+        return Source(at, False, "quota_quota", "", ())
+    condition = "AND valid_from <= %b AND (valid_to IS NULL OR valid_to > %b)"
+    return Source(at, True, "quota_quotahistory", condition, (at, at))
 
 
 def _change_id(event: EventRow) -> str | None:
@@ -243,7 +309,9 @@ def _pools_now(organization_id: UUID, pool_ids: list[UUID] | None) -> dict[UUID,
     return {row[0]: loading.pool_of(row[1:]) for row in rows}
 
 
-def _pools_at(organization_id: UUID, pool_ids: list[UUID] | None, at: datetime) -> dict[UUID, Pool]:
+def _pools_then(
+    organization_id: UUID, pool_ids: list[UUID] | None, at: datetime
+) -> dict[UUID, Pool]:
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT h.pool_id, p.name, h.capacity, h.unavailable, h.safety_margin, "
@@ -256,7 +324,7 @@ def _pools_at(organization_id: UUID, pool_ids: list[UUID] | None, at: datetime) 
     return {row[0]: loading.pool_of(row[1:]) for row in rows}
 
 
-def _books_at(
+def _books_then(
     organization_id: UUID, pools: Mapping[UUID, Pool], at: datetime
 ) -> dict[UUID, QuotaBook]:
     paths = Paths(organization_id)
@@ -272,21 +340,16 @@ def _books_at(
     return found
 
 
-def _rows(organization_id: UUID, books: Mapping[UUID, QuotaBook]) -> list[QuotaRow]:
+def _rows(
+    organization_id: UUID, pools: Mapping[UUID, Pool], said: Iterable[tuple[UUID, Any, Cell]]
+) -> list[QuotaRow]:
     """Quotas that say something, by pool and account."""
-    said = [
-        (pool_id, account, cell)
-        for pool_id, book in books.items()
-        for account, cell in book.cells.items()
-        if cell != NO_CELL
-    ]
+    said = [one for one in said if one[2] != NO_CELL]
     mentioned: set[Any] = set()
     for _, account, cell in said:
         mentioned |= {account, cell.temporary.lender if cell.temporary else None}
     names = _names(organization_id, mentioned - {None})
-    found = [
-        _row(pool_id, books[pool_id].pool, account, cell, names) for pool_id, account, cell in said
-    ]
+    found = [_row(pool_id, pools[pool_id], account, cell, names) for pool_id, account, cell in said]
     return sorted(found, key=lambda row: (row.pool, row.account))
 
 

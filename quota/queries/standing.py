@@ -13,11 +13,12 @@ import numpy as np
 from ledger.errors import NotFound
 from ledger.sql import server_cursor
 from quota.domain.changes import QuotaBook
-from quota.domain.promise import Promise
-from quota.domain.tree import NO_PARENT, QuotaTree, Shape, Standing, evaluate
+from quota.domain.promise import Promise, promise_of
+from quota.domain.tree import NO_LIMIT, NO_PARENT, QuotaTree, Shape, Standing, evaluate
 from quota.domain.values import Pool, Quota
 from quota.in_use import units_in_use
-from quota.queries.quotas import books_at
+from quota.loading.quotas import due_among
+from quota.queries.quotas import Source, books_at, pools_at, source_at
 
 Node = tuple[UUID, str, UUID | None, int, bool]
 """Id, name, parent, depth, archived."""
@@ -76,11 +77,15 @@ class Ground:
 
     nodes: list[Node]
     row_of: dict[UUID, int]
-    pool_ids: list[UUID]
-    books: dict[UUID, QuotaBook]
+    pools: dict[UUID, Pool]
     own_use: np.ndarray
     tree: QuotaTree
     standing: Standing
+
+    @property
+    def pool_ids(self) -> list[UUID]:
+        """Columns."""
+        return list(self.pools)
 
     def at(self, row: int, column: int) -> AccountStanding:
         """One account in one pool."""
@@ -92,7 +97,11 @@ class Ground:
             parent_id=parent,
             depth=depth,
             archived=archived,
-            quota=self.books[self.pool_ids[column]].cell(account).quota,
+            quota=Quota(
+                guaranteed=int(tree.guaranteed[row, column]),
+                borrowing_limit=_limit(tree.borrowing, tree.borrowing_bounded, row, column),
+                lending_limit=_limit(tree.lending, tree.lending_bounded, row, column),
+            ),
             own_use=int(self.own_use[row, column]),
             used=int(standing.used[row, column]),
             subtree=int(tree.subtree[row, column]),
@@ -104,6 +113,41 @@ class Ground:
         )
 
 
+def _limit(amounts: np.ndarray, bounded: np.ndarray, row: int, column: int) -> int | None:
+    return int(amounts[row, column]) if bounded[row, column] else None
+
+
+@dataclass(slots=True, eq=False)
+class Cells:
+    """Quotas as arrays, nodes x pools, while they are filled in."""
+
+    row_of: dict[UUID, int]
+    guaranteed: np.ndarray
+    borrowing: np.ndarray
+    lending: np.ndarray
+
+    @classmethod
+    def none(cls, row_of: dict[UUID, int], pool_count: int) -> "Cells":
+        """Nobody has any."""
+        size = (len(row_of), pool_count)
+        return cls(
+            row_of=row_of,
+            guaranteed=np.zeros(size, dtype=np.int64),
+            borrowing=np.full(size, NO_LIMIT, dtype=np.int64),
+            lending=np.full(size, NO_LIMIT, dtype=np.int64),
+        )
+
+    def fill(self, column: int, book: QuotaBook) -> None:
+        """One pool, quota by quota."""
+        for account, cell in book.cells.items():
+            row, quota = self.row_of[account], cell.quota
+            self.guaranteed[row, column] = quota.guaranteed
+            if quota.borrowing_limit is not None:
+                self.borrowing[row, column] = quota.borrowing_limit
+            if quota.lending_limit is not None:
+                self.lending[row, column] = quota.lending_limit
+
+
 def ground(
     organization_id: UUID,
     pool_ids: Iterable[UUID] | None = None,
@@ -112,50 +156,80 @@ def ground(
     as_of: datetime | None = None,
 ) -> Ground:
     """Stand everybody in the pools (None: in all), in a constant number of questions."""
-    books = books_at(organization_id, pool_ids, now=now, as_of=as_of)
+    pools = pools_at(organization_id, pool_ids, now=now, as_of=as_of)
     nodes = nodes_of(organization_id)
-    use = units_in_use(organization_id, books, now=now, as_of=as_of)
-    return stand(nodes, books, use)
+    cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(pools))
+    source = source_at(now, as_of)
+    due = due_among(organization_id, pools, at=source.at, then=source.then)
+    columns = {pool_id: column for column, pool_id in enumerate(pools)}
+    _fill_undue(organization_id, cells, columns, due, source)
+    if due:
+        settled = books_at(organization_id, {one: pools[one] for one in due}, now=now, as_of=as_of)
+        for pool_id, book in settled.items():
+            cells.fill(columns[pool_id], book)
+    use = units_in_use(organization_id, pools, now=now, as_of=as_of)
+    return stand(nodes, pools, cells, use)
 
 
 def stand(
     nodes: list[Node],
-    books: dict[UUID, QuotaBook],
+    pools: dict[UUID, Pool],
+    cells: Cells,
     use: dict[tuple[UUID, UUID], int],
 ) -> Ground:
-    """The arrays from what was read. Pure.
+    """The arithmetic of what was read. Pure.
 
     Args:
         nodes: in any order.
         use: units by (account, pool).
     """
-    row_of = {node[0]: row for row, node in enumerate(nodes)}
-    columns = {pool_id: column for column, pool_id in enumerate(books)}
+    row_of = cells.row_of
+    columns = {pool_id: column for column, pool_id in enumerate(pools)}
     shape = Shape.build([row_of.get(node[2], NO_PARENT) for node in nodes])
-    size = (len(nodes), len(columns))
-    guaranteed = np.zeros(size, dtype=np.int64)
-    own_use = np.zeros(size, dtype=np.int64)
-    borrowing: list[list[int | None]] = [[None] * size[1] for _ in nodes]
-    lending: list[list[int | None]] = [[None] * size[1] for _ in nodes]
-    for pool_id, book in books.items():
-        column = columns[pool_id]
-        for account, cell in book.cells.items():
-            row = row_of[account]
-            guaranteed[row, column] = cell.quota.guaranteed
-            borrowing[row][column] = cell.quota.borrowing_limit
-            lending[row][column] = cell.quota.lending_limit
+    own_use = np.zeros_like(cells.guaranteed)
     for (account, pool_id), units in use.items():
         own_use[row_of[account], columns[pool_id]] = units
-    tree = QuotaTree.build(shape, guaranteed=guaranteed, borrowing=borrowing, lending=lending)
+    tree = QuotaTree.build(
+        shape, guaranteed=cells.guaranteed, borrowing=cells.borrowing, lending=cells.lending
+    )
     return Ground(
         nodes=nodes,
         row_of=row_of,
-        pool_ids=list(columns),
-        books=books,
+        pools=pools,
         own_use=own_use,
         tree=tree,
         standing=evaluate(tree, own_use),
     )
+
+
+def _fill_undue(
+    organization_id: UUID,
+    cells: Cells,
+    columns: dict[UUID, int],
+    due: set[UUID],
+    source: Source,
+) -> None:
+    """Quotas of pools in which nothing is due, as whole columns: one row of packed numbers a pool
+    instead of one row a quota, which costs a tenth."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT pool_id, string_agg(uuid_send(account_id), ''), "
+            "string_agg(int8send(guaranteed), ''), "
+            "string_agg(int8send(coalesce(borrowing_limit, -1)), ''), "
+            "string_agg(int8send(coalesce(lending_limit, -1)), '') "
+            f"FROM {source.table} WHERE organization_id = %b AND pool_id = ANY(%b) "
+            f"{source.condition} GROUP BY pool_id",
+            (organization_id, list(columns.keys() - due), *source.values),
+            binary=True,
+        ).fetchall()
+    by_bytes = {account.bytes: row for account, row in cells.row_of.items()}
+    for pool_id, accounts, *numbers in rows:
+        column = columns[pool_id]
+        at = [by_bytes[accounts[start : start + 16]] for start in range(0, len(accounts), 16)]
+        guaranteed, borrowing, lending = (np.frombuffer(one, dtype=">i8") for one in numbers)
+        cells.guaranteed[at, column] = guaranteed
+        cells.borrowing[at, column] = borrowing
+        cells.lending[at, column] = lending
 
 
 def pool_tree(
@@ -169,11 +243,11 @@ def pool_tree(
     here = ground(organization_id, (pool_id,), now=now, as_of=as_of)
     if not here.pool_ids:
         raise NotFound("pool_unknown", "There is no such pool.", field="pool")
-    book = here.books[pool_id]
+    pool = here.pools[pool_id]
     return PoolTree(
         pool_id=pool_id,
-        pool=book.pool,
-        promise=book.promise(),
+        pool=pool,
+        promise=promise_of(pool, here.tree.guaranteed[:, 0].tolist()),
         accounts=tuple(here.at(row, 0) for row in range(len(here.nodes))),
     )
 
@@ -191,7 +265,7 @@ def account_in_pools(
     if row is None:
         raise NotFound("account_unknown", "There is no such account.", field="account")
     return [
-        AccountInPool(pool_id=pool_id, pool=here.books[pool_id].pool, standing=here.at(row, column))
+        AccountInPool(pool_id=pool_id, pool=here.pools[pool_id], standing=here.at(row, column))
         for column, pool_id in enumerate(here.pool_ids)
     ]
 

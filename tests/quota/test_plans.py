@@ -113,7 +113,7 @@ def test_who_is_affected_is_told_with_numbers_before_and_after(acme, quotas):
         with scope.reading(acme.id):
             here = standing.ground(acme.id, now=NOW)
         return {
-            (one.account, here.books[pool_id].pool.name): (one.available, one.potential)
+            (one.account, here.pools[pool_id].name): (one.available, one.potential)
             for column, pool_id in enumerate(here.pool_ids)
             for one in (here.at(row, column) for row in range(len(here.nodes)))
         }

@@ -172,7 +172,7 @@ def test_another_tenant_s_ids_lead_nowhere(quotas, acme, globex):
     with scope.reading(globex.id):
         assert queries.quotas_of_pool(globex.id, acme.pools["h100"], now=NOW) == []
         assert queries.history(acme.id, acme.accounts["nlp"]).rows == ()
-        assert queries.books_at(acme.id, now=NOW) == {}
+        assert queries.promises(acme.id, now=NOW) == []
         with pytest.raises(NotFound):
             standing.pool_tree(globex.id, acme.pools["h100"], now=NOW)
         with pytest.raises(NotFound):
