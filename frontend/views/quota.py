@@ -91,7 +91,7 @@ def _explained(
     found = []
     for column, pool_id in enumerate(base.pool_ids):
         standing = base.at(place, column)
-        pool = base.books[pool_id].pool
+        pool = base.pools[pool_id]
         if held is None:
             in_use = int(base.own_use[:, column].sum())
             own = Held(guaranteed=standing.own_use)
@@ -116,7 +116,7 @@ def _children(base: Ground, place: int) -> list[tuple[str, list[Any]]]:
         if parent != above:
             continue
         pools = [
-            (base.books[pool_id].pool.name, one)
+            (base.pools[pool_id].name, one)
             for column, pool_id in enumerate(base.pool_ids)
             if (one := base.at(index, column)).subtree or one.used
         ]
