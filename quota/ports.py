@@ -134,7 +134,7 @@ def use_ports(
 ) -> Ports:
     """Say who answers from now on; what is left out stays. Returns what stood before, so that a
     test can put it back with `restore_ports`."""
-    global _current  # noqa: PLW0603  one process, one wiring: set at start-up by config/wiring.py
+    global _current
     before = _current
     _current = Ports(
         utilization=utilization or before.utilization,
@@ -145,7 +145,7 @@ def use_ports(
 
 def restore_ports(ports_before: Ports) -> None:
     """Put back what `use_ports` returned."""
-    global _current  # noqa: PLW0603  see use_ports
+    global _current
     _current = ports_before
 
 
