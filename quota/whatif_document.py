@@ -124,7 +124,11 @@ def _nodes(value: Any, high: int) -> tuple[NodeLine, ...]:
         }
         lines.append(NodeLine(name, parent, _weight(entry, place), cells))
     fields.check_tree(
-        {line.name: line.parent for line in lines}, places, noun="node", depth_max=DEPTH_MAX
+        # The root is a level of the document, but none of the depth.
+        {line.name: line.parent for line in lines},
+        places,
+        noun="node",
+        depth_max=DEPTH_MAX + 1,
     )
     return tuple(lines)
 

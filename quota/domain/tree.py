@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ledger.errors import Invalid
 
 DEPTH_MAX = 16
+"""Levels below a root, as in `tenancy.domain.tree`: a tree has at most 17 levels with its root."""
 NO_PARENT = -1
 NO_LIMIT = -1
 """No limit, where limits come as an array. Nowhere else is it a number."""
@@ -70,8 +71,8 @@ class Shape:
         levels: list[Ints] = []
         here = np.flatnonzero(parent == NO_PARENT)
         while len(here):
-            if len(levels) == DEPTH_MAX:
-                raise _refuse_row(f"is deeper than {DEPTH_MAX} levels", int(here[0]))
+            if len(levels) > DEPTH_MAX:
+                raise _refuse_row(f"is more than {DEPTH_MAX} levels below its root", int(here[0]))
             levels.append(here)
             # Rows not placed yet whose parent was placed in this round.
             placed = (depth == -1) & (parent != NO_PARENT) & (depth[parent] == len(levels) - 1)

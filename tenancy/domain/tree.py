@@ -8,6 +8,7 @@ from uuid import UUID
 from ledger.errors import Conflict, Invalid, NotFound, Refused
 
 DEPTH_MAX = 16
+"""Levels below the root, which is none itself (docs/design.md part 2: depth up to 16)."""
 SHARES_MAX = 2_147_483_646
 NAME_LENGTH_MAX = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")

@@ -215,9 +215,9 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
         "nodes[0].parent",
     ),
     (
-        "17 levels",
-        {"nodes": [{"name": str(n), "parent": str(n - 1) if n else None} for n in range(17)]},
-        "nodes[16].parent",
+        "17 levels below the root",
+        {"nodes": [{"name": str(n), "parent": str(n - 1) if n else None} for n in range(18)]},
+        "nodes[17].parent",
     ),
     ("pools no object", {"nodes": [{"name": "a", "pools": []}]}, "nodes[0].pools"),
     ("unknown field", node(nominal=5), "nodes[0].pools.p.nominal"),

@@ -182,11 +182,10 @@ def _account_levels(parent: Ints, root: int, account_count: int) -> tuple[Ints, 
     for account, above in enumerate(parent[:account_count].tolist()):
         depth[account] = 0 if account == root else depth[above] + 1
     deepest = max(depth[:account_count], default=0)
-    # A top-level account is the first level, whether it is the root or stands below the implied.
-    if deepest + (1 if root < account_count else 0) > DEPTH_MAX:
+    if deepest > DEPTH_MAX:
         raise Invalid(
             "tree_too_deep",
-            f"An account tree has at most {DEPTH_MAX} levels.",
+            f"An account tree has at most {DEPTH_MAX} levels below its root.",
             facts={"levels_max": DEPTH_MAX},
         )
     depths = np.asarray(depth[:account_count], dtype=np.int64)

@@ -254,7 +254,10 @@ def test_trees_refused(changes: dict[str, Any], code: str) -> None:
 
 
 @pytest.mark.parametrize("roots", [1, 2])
-def test_sixteen_levels_and_no_more(roots: int) -> None:
+def test_sixteen_levels_below_the_root_and_no_more(roots: int) -> None:
+    """A single top account is the root; several stand below an implied one."""
+    most = 17 if roots == 1 else 16
+
     def chain(levels: int) -> FairshareTree:
         parents = [NO_PARENT, *range(levels - 1), *[NO_PARENT] * (roots - 1)]
         return shape(
@@ -263,9 +266,9 @@ def test_sixteen_levels_and_no_more(roots: int) -> None:
             account_transparent=[False] * len(parents),
         )
 
-    assert chain(16).account_count == 16 + roots - 1
+    assert chain(most).account_count == most + roots - 1
     with pytest.raises(Invalid) as caught:
-        chain(17)
+        chain(most + 1)
     assert caught.value.code == "tree_too_deep"
 
 

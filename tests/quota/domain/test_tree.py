@@ -8,6 +8,7 @@ import pytest
 
 from ledger.errors import Invalid
 from quota.domain.tree import DEPTH_MAX, NO_PARENT, QuotaTree, Shape, Standing, evaluate
+from tenancy.domain import tree as tenancy
 
 
 def stand(rows: list[tuple[int, int, int | None, int | None, int]]) -> tuple[QuotaTree, Standing]:
@@ -115,6 +116,17 @@ def test_no_nodes_and_no_pools_are_no_fault() -> None:
     assert evaluate(tree, [[], []]).available.shape == (2, 0)
 
 
+def test_the_deepest_tree_that_tenancy_lets_stand_has_its_arithmetic() -> None:
+    assert DEPTH_MAX == tenancy.DEPTH_MAX
+    shape = Shape.build([NO_PARENT, *range(DEPTH_MAX)])
+    assert len(shape.levels) == DEPTH_MAX + 1
+    assert len(shape.path(DEPTH_MAX)) == DEPTH_MAX + 1
+    amounts = [[1]] * len(shape)
+    limits = [[None]] * len(shape)
+    tree = QuotaTree.build(shape, guaranteed=amounts, borrowing=limits, lending=limits)
+    assert tree.subtree[0, 0] == DEPTH_MAX + 1
+
+
 def test_path_leads_from_the_node_to_its_root() -> None:
     assert Shape.build([NO_PARENT, 0, 1]).path(2) == [2, 1, 0]
 
@@ -125,7 +137,7 @@ def test_path_leads_from_the_node_to_its_root() -> None:
         ("a parent that does not exist", [NO_PARENT, 2], 1),
         ("its own parent", [NO_PARENT, 1], 1),
         ("a circle", [NO_PARENT, 2, 1], 1),
-        ("too deep", [NO_PARENT, *range(DEPTH_MAX)], DEPTH_MAX),
+        ("too deep", [NO_PARENT, *range(DEPTH_MAX + 1)], DEPTH_MAX + 1),
     ],
 )
 def test_shapes_that_are_no_tree(case: str, parents: list[int], row: int) -> None:
