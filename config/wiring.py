@@ -25,6 +25,7 @@ COMMAND_MODULES = (
     "quota.commands.pools",
     "quota.commands.quotas",
     "quota.commands.plans",
+    "quota.commands.policies",
     "quota.commands.settling",
     "quota.commands.admissions",
     "quota.commands.allocations",

@@ -38,6 +38,9 @@ SENTENCES = {
     "from {starts_at}",
     "quota.schedule_cancelled": "A scheduled quota of {account_id} in {pool_id} was cancelled",
     "quota.lapsed": "A due change of {account_id} in {pool_id} was refused: {detail}",
+    "admission.policy_set": "Times of admission set: holds {hold_seconds} s, leases "
+    "{lease_seconds} s, heartbeats every {heartbeat_seconds} s, "
+    "interactive at most {interactive_seconds_max} s",
     "allocation.held": "{units} units of {pool_id} held for {key} of {account_id}, {tier}",
     "allocation.started": "{allocation_id} runs with {units} units, {tier}",
     "allocation.leases_renewed": "Running jobs in {pool_id} were heard of",

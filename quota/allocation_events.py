@@ -188,3 +188,20 @@ class PoolSnapshotReconciled(_InPool):
     @property
     def stream(self) -> str:
         return f"snapshots:{self.pool_id}"
+
+
+@event("admission.policy_set")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionPolicySet(Event):
+    """The organization's times of admission, in seconds, for everything admitted from now on. What
+    is held or runs already keeps the times it was given."""
+
+    organization_id: UUID
+    hold_seconds: int
+    lease_seconds: int
+    heartbeat_seconds: int
+    interactive_seconds_max: int
+
+    @property
+    def stream(self) -> str:
+        return f"admission:{self.organization_id}"

@@ -88,6 +88,18 @@ class Allocation(models.Model):
             ),
             models.Index("organization_id", "account_id", "id", name="quota_allocation_account"),
             models.Index("organization_id", "pool_id", "id", name="quota_allocation_pool"),
+            models.Index("organization_id", "person_id", "id", name="quota_allocation_person"),
+            # Written when an allocation ends and not before: admissions do not pay for them.
+            *(
+                models.Index(
+                    "organization_id",
+                    column,
+                    "id",
+                    condition=Q(ended_at__isnull=False),
+                    name=f"quota_allocation_past_{name}",
+                )
+                for name, column in (("state", "state"), ("units", "units"), ("end", "ended_at"))
+            ),
         ]
 
 
@@ -118,4 +130,30 @@ class Holding(models.Model):
                 ),
                 name="quota_holding_not_negative",
             ),
+        ]
+
+
+class AdmissionPolicy(models.Model):
+    """An organization's times of admission, in seconds; see `quota.domain.batch.AdmissionPolicy`.
+    Without a row the defaults hold."""
+
+    organization_id = models.UUIDField(primary_key=True)
+    hold_seconds = models.IntegerField()
+    lease_seconds = models.IntegerField()
+    heartbeat_seconds = models.IntegerField()
+    interactive_seconds_max = models.IntegerField()
+    event_id = models.UUIDField()
+
+    class Meta:
+        db_table = "quota_admissionpolicy"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    hold_seconds__gt=0,
+                    lease_seconds__gt=0,
+                    heartbeat_seconds__gt=0,
+                    interactive_seconds_max__gt=0,
+                ),
+                name="quota_admissionpolicy_positive",
+            )
         ]

@@ -16,6 +16,7 @@ Run = Sequence[RecordedEvent]
 
 ALLOCATION = ProjectedTable(name="quota_allocation", key=("organization_id", "id"))
 HOLDING = ProjectedTable(name="quota_holding", key=("organization_id", "pool_id", "account_id"))
+POLICY = ProjectedTable(name="quota_admissionpolicy", key=("organization_id",))
 
 _MADE = """
 INSERT INTO quota_allocation (organization_id, id, pool_id, key, attempt, account_id, person_id,
@@ -248,6 +249,26 @@ def _json(steps: list) -> str:
     return msgspec.json.encode(steps).decode()
 
 
+def policy_set(run: Run) -> None:
+    """The newest policy of a run is the one that holds."""
+    event = run[-1]
+    data = event.data
+    with server_cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO quota_admissionpolicy (organization_id, hold_seconds, lease_seconds, "
+            "heartbeat_seconds, interactive_seconds_max, event_id) VALUES (%b, %b, %b, %b, %b, %b) "
+            "ON CONFLICT (organization_id) DO UPDATE SET hold_seconds = excluded.hold_seconds, "
+            "lease_seconds = excluded.lease_seconds, "
+            "heartbeat_seconds = excluded.heartbeat_seconds, "
+            "interactive_seconds_max = excluded.interactive_seconds_max, "
+            "event_id = excluded.event_id",
+            (
+                *(event.organization_id, data.hold_seconds, data.lease_seconds),
+                *(data.heartbeat_seconds, data.interactive_seconds_max, event.id),
+            ),
+        )
+
+
 def _update(sql: str, run: Run, rows: Iterable[tuple], *before: Any) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)]
     with server_cursor() as cursor:
@@ -280,6 +301,7 @@ PROJECTORS = (
     _projector(ev.AllocationReleased, ended, *_BOTH),
     _projector(ev.AllocationPreempted, ended, *_BOTH),
     _projector(ev.AllocationExpired, ended, *_BOTH),
+    _projector(ev.AdmissionPolicySet, policy_set, POLICY),
     Projector(
         name="quota:slow_units",
         project=reclaim_target_set,

@@ -3,9 +3,10 @@
 from django.db import models
 from django.db.models import Q
 
-from quota.allocation_models import Allocation, Holding
+from quota.allocation_models import AdmissionPolicy, Allocation, Holding
 
 __all__ = (
+    "AdmissionPolicy",
     "Allocation",
     "Flavor",
     "Holding",

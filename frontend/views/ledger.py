@@ -32,6 +32,7 @@ COMMON = frozenset(
         "flavor.defined",
         "flavor.weight_set",
         "pool.opened",
+        "admission.policy_set",
         "fairshare.policy_set",
         "fairshare.reset",
         "usage.source_registered",

@@ -91,6 +91,7 @@ class _Batch:
             accounts=standing.accounts,
             pools={id_: standing.state(id_, Occupants(here, id_, now=unit.now)) for id_ in pools},
             now=unit.now,
+            policy=standing.policy,
         )
         self._made: dict[tuple[str, int], list[wire.AllocationView]] = {}
 

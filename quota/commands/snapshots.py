@@ -14,7 +14,6 @@ from quota.allocation_facts import StoredAllocation
 from quota.commands import settling
 from quota.commands.admissions import view
 from quota.domain import lifecycle
-from quota.domain.batch import AdmissionPolicy
 from quota.domain.book import Accounts, Book
 from quota.domain.lifecycle import CLOCK_SKEW_MAX, LIVE, Allocation, Outcome, Step
 from quota.domain.values import Tier
@@ -64,8 +63,12 @@ def _check(command: ReconcilePool, now: datetime) -> None:
         raise Invalid(
             "snapshot_from_the_future", "`at` lies in the future. Check the clock.", field="at"
         )
-    oldest = now - timedelta(seconds=AdmissionPolicy().lease_seconds)
-    if command.at < oldest:
+
+
+def _check_age(at: datetime, *, now: datetime, lease_seconds: int) -> None:
+    """What was true a lease ago tells nothing any more."""
+    oldest = now - timedelta(seconds=lease_seconds)
+    if at < oldest:
         raise Invalid(
             "snapshot_too_old",
             "The snapshot is older than a lease; too much may have happened since. Take another.",
@@ -98,6 +101,8 @@ class _Reconciliation:
             account_names=accounts,
             person_names={job.person for job in command.jobs},
         )
+        lease_seconds = self._standing.policy.lease_seconds
+        _check_age(command.at, now=unit.now, lease_seconds=lease_seconds)
         self._account_ids = {name: id_ for id_, name in self._standing.names.items()}
         self._people = self._standing.people
         self._events: list = settling.end_lapsed(unit, list(pools), self._standing)
@@ -243,7 +248,7 @@ class _Reconciliation:
         self, job: wire.SnapshotJob, attempt: int, account: UUID, person: UUID, tier: Tier
     ) -> Allocation:
         started_at = min(job.started_at or self._at, self._at)
-        lease_seconds = AdmissionPolicy().lease_seconds
+        lease_seconds = self._standing.policy.lease_seconds
         return Allocation(
             key=job.key,
             attempt=attempt,

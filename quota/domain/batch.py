@@ -49,21 +49,56 @@ class AdmissionPolicy:
     Attributes:
         hold_seconds: a hold that is not started within this lapses.
         lease_seconds: a running allocation not heard of for this expires.
+        heartbeat_seconds: how often schedulers are asked to say that a job lives.
         interactive_seconds_max: P2 runs at most this long (default 8 h).
     """
 
     hold_seconds: int = 300
     lease_seconds: int = 900
+    heartbeat_seconds: int = 300
     interactive_seconds_max: int = 8 * 3600
 
     def __post_init__(self) -> None:
-        for name in ("hold_seconds", "lease_seconds", "interactive_seconds_max"):
+        for name in POLICY_BOUNDS:
             if not 1 <= getattr(self, name) <= DURATION_SECONDS_MAX:
                 raise Invalid(
                     "duration_out_of_range",
                     f"{name} must be 1 to {DURATION_SECONDS_MAX} seconds.",
                     field=name,
                 )
+
+
+POLICY_BOUNDS = {
+    "hold_seconds": (10, 86_400),
+    "lease_seconds": (60, 7 * 86_400),
+    "heartbeat_seconds": (5, 7 * 86_400 // 2),
+    "interactive_seconds_max": (60, 30 * 86_400),
+}
+"""Least and most of each time that an organization may set."""
+
+
+def check_policy(policy: AdmissionPolicy) -> None:
+    """Refuse times that no cluster can work with.
+
+    Raises:
+        Invalid: `out_of_range` with the bounds; `heartbeat_too_rare` where one lost heartbeat
+            would already end a job.
+    """
+    for name, (low, high) in POLICY_BOUNDS.items():
+        if not low <= getattr(policy, name) <= high:
+            raise Invalid(
+                "out_of_range",
+                f"{name} must be {low} to {high} seconds.",
+                field=name,
+                facts={"minimum": low, "maximum": high},
+            )
+    if policy.heartbeat_seconds * 2 > policy.lease_seconds:
+        raise Invalid(
+            "heartbeat_too_rare",
+            "A lease lasts at least two heartbeats: one that is lost must not end a job.",
+            field="heartbeat_seconds",
+            facts={"maximum": policy.lease_seconds // 2},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import msgspec
 
 from ledger.sql import server_cursor
 from quota.allocation_facts import StoredAllocation
-from quota.domain.batch import Holding, Occupant, PoolState
+from quota.domain.batch import AdmissionPolicy, Holding, Occupant, PoolState
 from quota.domain.lifecycle import Allocation, Step
 from quota.domain.values import Pool, Quota
 from quota.loading import quotas as quota_loading
@@ -39,6 +39,7 @@ class Standing:
         people: ids of those that were asked for, by name.
         has_lapses: something is over in these pools that is not recorded yet.
         has_known_keys: a job that was asked for has allocations already.
+        policy: the organization's times.
     """
 
     pools: dict[UUID, LivePool]
@@ -50,6 +51,7 @@ class Standing:
     people: dict[str, UUID] = field(default_factory=dict)
     has_lapses: bool = False
     has_known_keys: bool = False
+    policy: AdmissionPolicy = field(default_factory=AdmissionPolicy)
 
     def state(self, pool_id: UUID, occupants: Sequence[Occupant] = ()) -> PoolState:
         """One pool for the domain."""
@@ -141,6 +143,9 @@ SELECT 'l', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE EXI
 UNION ALL
 SELECT 'k', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE EXISTS (
     SELECT 1 FROM quota_allocation WHERE organization_id = %b AND key = ANY(%b::text[]))
+UNION ALL
+SELECT 't', NULL, NULL, NULL, NULL, hold_seconds, lease_seconds, heartbeat_seconds,
+    interactive_seconds_max, NULL, NULL FROM quota_admissionpolicy WHERE organization_id = %b
 """
 
 
@@ -164,7 +169,7 @@ def standing(
                 *(organization_id, ids, organization_id, ids, organization_id, ids, now),
                 *(organization_id, list(account_names), organization_id, organization_id),
                 *(organization_id, list(person_names), organization_id, ids, now),
-                *(organization_id, list(keys)),
+                *(organization_id, list(keys), organization_id),
             ),
         ).fetchall()
     found = Standing(pools=pools, accounts={}, names={}, closed=set(), quotas={})
@@ -189,6 +194,8 @@ def standing(
             found.has_lapses = True
         elif kind == "k":
             found.has_known_keys = True
+        elif kind == "t":
+            found.policy = policy_of(amounts[:4])
         else:
             guaranteed, borrowed, spot, slow_borrowed, slow_spot = amounts[:5]
             found.holdings.setdefault(first, {})[second] = Holding(
@@ -201,6 +208,28 @@ def standing(
     if is_due:
         found.quotas = _settled(organization_id, pools, now)
     return found
+
+
+def policy_of(row: Sequence[int]) -> AdmissionPolicy:
+    """The times in the order of the table's columns."""
+    hold, lease, heartbeat, interactive = row
+    return AdmissionPolicy(
+        hold_seconds=hold,
+        lease_seconds=lease,
+        heartbeat_seconds=heartbeat,
+        interactive_seconds_max=interactive,
+    )
+
+
+def admission_policy(organization_id: UUID) -> AdmissionPolicy:
+    """The organization's times, the defaults where it has set none."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT hold_seconds, lease_seconds, heartbeat_seconds, interactive_seconds_max "
+            "FROM quota_admissionpolicy WHERE organization_id = %b",
+            (organization_id,),
+        ).fetchone()
+    return policy_of(row) if row else AdmissionPolicy()
 
 
 def _settled(

@@ -14,6 +14,7 @@ from ledger import projection, rebuild, scope, store, verification
 from ledger.commands import RecordLaneHeads
 from ledger.ids import new_id
 from quota.commands.admissions import AdmitBatch
+from quota.commands.policies import SetAdmissionPolicy
 from quota.commands.quotas import SetQuota
 from quota.wire import Ask
 from tests import world
@@ -259,6 +260,8 @@ def with_quota(place) -> Tenant:
     place.run(SetQuota(**quota), reason="test")
     place.run(SetQuota(**quota, effective_at=NOW + timedelta(days=1)), reason="test")
     ask = Ask(key="job", account="nlp", person="bob", pool="h100", units=2, labels={"a": "b"})
+    times = {"hold_seconds": 60, "lease_seconds": 600, "heartbeat_seconds": 60}
+    place.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")
     place.run(AdmitBatch(requests=(ask,)))
     return place
 

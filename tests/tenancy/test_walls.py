@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from ledger import readers, scope
 from ledger.sql import server_cursor
 from quota.commands.admissions import AdmitBatch
+from quota.commands.policies import SetAdmissionPolicy
 from quota.commands.quotas import SetQuota
 from quota.wire import Ask
 from tenancy import authentication, queries
@@ -80,6 +81,8 @@ def place(owner) -> Tenant:
     acme.run(SetQuota(**quota), reason="test")
     acme.run(SetQuota(**quota, effective_at=NOW + timedelta(days=1)), reason="test")
     job = Ask(key="j", account="nlp", person="bob", pool="h100", units=1)
+    times = {"hold_seconds": 60, "lease_seconds": 600, "heartbeat_seconds": 60}
+    acme.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")
     acme.run(AdmitBatch(requests=(job,)))
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
