@@ -6,10 +6,10 @@ would have been done. Every step has an idempotency key, so a load that was inte
 where it stopped; the scheduler's token comes last and says that all is there.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -20,15 +20,16 @@ from accounting import importing
 from accounting.importers import sacct
 from accounting.importers.formats import text_lines
 from accounting.importers.record import ImportedRecord
-from demo import history
+from demo import clusters, history, quota_history
+from demo.tenant import Tenant
 from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
 from ledger import scope
 from ledger.errors import Conflict
-from ledger.execution import Context, execute
+from ledger.execution import Context
 from ledger.ids import new_id
-from ledger.sql import server_cursor
 from ledger.types import SYSTEM, Actor, ActorKind
-from quota.commands.pools import DefineFlavor, OpenPool
+from quota.commands.pools import DefineFlavor, OpenPool, SetUnavailable
+from quota.commands.quotas import SetQuota
 from quota.queries import pools_with_weights
 from tenancy import queries, tokens
 from tenancy.commands.accounts import MoveAccount, SetAccountShares
@@ -53,6 +54,7 @@ SCHEDULER_SCOPES: Final = (
     Scope.PREEMPTION_WRITE,
     Scope.EXPORT_READ,
 )
+REPORTER_SCOPES: Final = (Scope.USAGE_WRITE, Scope.ADMISSION_WRITE)
 TOKEN_DAYS: Final = 365
 
 LAB_SLUG: Final = "slurm-lab"
@@ -75,55 +77,6 @@ LAB_ROLES: Final = (
     DemoRole(person="ana", role=Role.LEAD, account="nlp"),
     DemoRole(person="max", role=Role.LEAD, account="research"),
 )
-
-
-@dataclass(slots=True, kw_only=True)
-class Tenant:
-    """One organization being loaded. `at` is the time that commands carry."""
-
-    id: UUID
-    at: datetime
-    accounts: dict[str, UUID] = field(default_factory=dict)
-    people: dict[str, UUID] = field(default_factory=dict)
-    root: UUID | None = None
-
-    def run(
-        self,
-        command: Any,
-        step: str | None,
-        *,
-        at: datetime | None = None,
-        by: Actor = SYSTEM,
-        reason: str = "",
-    ) -> Any:
-        """Execute a command once: under the same `step` it answers as it did the first time."""
-        context = Context(
-            organization_id=self.id,
-            actor=by,
-            now=at or self.at,
-            idempotency_key=f"demo/{step}" if step else None,
-            reason=reason,
-        )
-        return execute(command, context).result
-
-    def read_names(self) -> None:
-        """Ids of accounts and people by name."""
-        with scope.reading(self.id), server_cursor() as cursor:
-            self.root = queries.organization(self.id).root_account_id
-            self.accounts = dict(
-                cursor.execute(
-                    "SELECT name, id FROM tenancy_account WHERE organization_id = %b", (self.id,)
-                ).fetchall()
-            )
-            self.people = dict(
-                cursor.execute(
-                    "SELECT name, id FROM tenancy_person WHERE organization_id = %b", (self.id,)
-                ).fetchall()
-            )
-
-    def person(self, name: str) -> Actor:
-        """Somebody acting in person."""
-        return Actor(kind=ActorKind.PERSON, id=self.people[name], label=name)
 
 
 def found(slug: str, *, name: str) -> Organization | None:
@@ -164,24 +117,33 @@ def load_generated(
     tenant = _organization(
         demo.slug, demo.name, currency=demo.currency, time_zone=demo.time_zone, at=start
     )
-    _pools(tenant, demo.flavors, demo.pools)
+    _pools(tenant, demo.flavors, demo.pools, started_with=quota_history.STARTED_WITH)
     _tree(tenant, history.as_it_was(demo.tree))
     _roles(tenant, demo.roles)
     _memberships(tenant, demo.tree)
     _logins(tenant, users)
     say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
-    clusters = {pool.name: pool.cluster for pool in demo.pools}
-    reporters = {cluster: _reporter(tenant, cluster) for cluster in sorted(set(clusters.values()))}
+    for quota in quota_history.INITIAL:
+        _promise(
+            tenant,
+            quota_history.Promised(quota=quota),
+            f"quota/{quota.account}/{quota.pool}",
+            by=tenant.person(OPERATOR),
+            reason="The plan that the board agreed on",
+        )
+    clusters_of = {pool.name: pool.cluster for pool in demo.pools}
+    names = sorted(set(clusters_of.values()))
+    reporters = {cluster: _reporter(tenant, cluster) for cluster in names}
     # Weeks are reported on Monday mornings.
     since = (start - timedelta(days=start.weekday())).replace(
         hour=5, minute=30, second=0, microsecond=0
     )
-    pending = [(now - timedelta(days=one.days_ago), one) for one in history.CHANGES]
+    pending = _between_reports(tenant, demo, clusters_of, reporters, now=now)
     for at, cluster, records in history.reports(
-        demo.records, clusters=clusters, since=since, now=now
+        demo.records, clusters=clusters_of, since=since, now=now
     ):
         while pending and pending[0][0] <= at:
-            _change(tenant, *pending.pop(0))
+            pending.pop(0)[1]()
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
     say(f"{demo.name}: {len(demo.records)} usage records.")
     return tenant
@@ -264,7 +226,14 @@ def _organization(slug: str, name: str, *, currency: str, time_zone: str, at: da
     return tenant
 
 
-def _pools(tenant: Tenant, flavors: Iterable[DemoFlavor], pools: Iterable[DemoPool]) -> None:
+def _pools(
+    tenant: Tenant,
+    flavors: Iterable[DemoFlavor],
+    pools: Iterable[DemoPool],
+    *,
+    started_with: Mapping[str, int] | None = None,
+) -> None:
+    """`started_with`: units out of order in the beginning, where not as many as now."""
     flavor_ids = {
         flavor.name: tenant.run(
             DefineFlavor(name=flavor.name, weight=flavor.weight), f"flavor/{flavor.name}"
@@ -277,7 +246,7 @@ def _pools(tenant: Tenant, flavors: Iterable[DemoFlavor], pools: Iterable[DemoPo
             flavor_id=flavor_ids[pool.flavor],
             cluster=pool.cluster,
             capacity=pool.capacity,
-            unavailable=pool.unavailable,
+            unavailable=(started_with or {}).get(pool.name, pool.unavailable),
             safety_margin=pool.safety_margin,
             reclaim_target_seconds=pool.reclaim_target_seconds,
         )
@@ -326,14 +295,12 @@ def _reporter(tenant: Tenant, cluster: str) -> Actor:
         command = IssueToken(
             name=name,
             secret_hash=tokens.hash_secret(tokens.new_secret()),
-            scopes=(Scope.USAGE_WRITE,),
+            scopes=REPORTER_SCOPES,
             pool_ids=None,
             expires_at=tenant.at + timedelta(days=TOKEN_DAYS),
         )
         token_id = tenant.run(command, None).token_id
-    return Actor(
-        kind=ActorKind.TOKEN, id=token_id, label=name, scopes=frozenset({Scope.USAGE_WRITE})
-    )
+    return Actor(kind=ActorKind.TOKEN, id=token_id, label=name, scopes=frozenset(REPORTER_SCOPES))
 
 
 def _report(
@@ -343,6 +310,65 @@ def _report(
     context = Context(organization_id=tenant.id, actor=by, now=at)
     answer = importing.record_batch(content.batch, context)
     assert answer.accepted + answer.duplicates == len(records), answer.records[:3]
+
+
+def _between_reports(
+    tenant: Tenant,
+    demo: Demo,
+    clusters_of: Mapping[str, str],
+    reporters: Mapping[str, Actor],
+    *,
+    now: datetime,
+) -> list[tuple[datetime, Callable[[], None]]]:
+    """Everything that happened besides the weekly reports, in its order."""
+    steps: list[tuple[datetime, Callable[[], None]]] = []
+    for dated in history.CHANGES:
+        at = now - timedelta(days=dated.days_ago)
+        steps.append((at, partial(_change, tenant, at, dated)))
+    for step in quota_history.STEPS:
+        at = now - timedelta(days=step.days_ago)
+        steps.append((at, partial(_quota_step, tenant, at, step)))
+    for told in clusters.messages(demo.records, clusters=clusters_of, now=now):
+        run = partial(tenant.run, told.command, told.step, at=told.at, by=reporters[told.cluster])
+        steps.append((told.at, run))
+    return sorted(steps, key=lambda one: one[0])
+
+
+def _quota_step(tenant: Tenant, at: datetime, step: quota_history.QuotaStep) -> None:
+    change, name = step.change, f"quota-step/{step.days_ago}"
+    facts = {"at": at, "by": tenant.person(step.by), "reason": step.reason}
+    match change:
+        case quota_history.Promised():
+            _promise(tenant, change, name, **facts)
+        case quota_history.Failed():
+            command = SetUnavailable(pool_id=tenant.pools[change.pool], unavailable=change.units)
+            tenant.run(command, name, **facts)
+
+
+def _promise(
+    tenant: Tenant,
+    promised: quota_history.Promised,
+    step: str,
+    *,
+    at: datetime | None = None,
+    **facts: Any,
+) -> None:
+    def later(days: float | None) -> datetime | None:
+        return None if days is None else (at or tenant.at) + timedelta(days=days)
+
+    quota = promised.quota
+    lender = promised.carve_from
+    command = SetQuota(
+        account_id=tenant.accounts[quota.account],
+        pool_id=tenant.pools[quota.pool],
+        guaranteed=quota.guaranteed,
+        borrowing_limit=quota.borrowing_limit,
+        lending_limit=quota.lending_limit,
+        carve_from_id=tenant.accounts[lender] if lender else None,
+        effective_at=later(promised.starts_in_days),
+        ends_at=later(promised.ends_in_days),
+    )
+    tenant.run(command, step, at=at, **facts)
 
 
 def _change(tenant: Tenant, at: datetime, dated: history.DatedChange) -> None:

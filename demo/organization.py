@@ -165,9 +165,12 @@ ROLES: Final = (
     DemoRole(person="ihorvat", role="auditor", account=None),
 )
 
+# Departments keep some units of their own: their teams borrow them first, then everybody.
 QUOTAS: Final = tuple(
     DemoQuota(account=account, pool=pool, guaranteed=guaranteed, borrowing_limit=limit)
     for account, pool, guaranteed, limit in (
+        ("foundation", H100, 24, None),
+        ("products", ASCEND, 28, None),
         ("pretraining", H100, 192, 128),
         ("post-training", H100, 64, 128),
         ("assistant", H100, 96, 0),

@@ -36,12 +36,14 @@ class DemoPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoQuota:
-    """What an account is promised in a pool, and how far beyond it may go (None: no bound)."""
+    """What an account is promised in a pool, how far beyond it may go and how much of it others
+    may use (None: no bound)."""
 
     account: str
     pool: str
     guaranteed: int
     borrowing_limit: int | None
+    lending_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

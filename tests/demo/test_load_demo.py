@@ -21,6 +21,7 @@ from demo.values import Demo
 from ledger import scope
 from ledger.ids import new_id
 from ledger.sql import server_cursor
+from quota.queries.quotas import coming, promises
 from tenancy import queries
 from tenancy.authentication import authenticate_token
 from tenancy.commands.imports import ImportTree
@@ -223,3 +224,25 @@ def test_an_organization_of_somebody_else_is_left_alone(db: None) -> None:
     with pytest.raises(CommandError, match="organization of yours"):
         load()
     assert queries.organization_id_by_slug("slurm-lab") is None
+
+
+def test_pools_and_allocations_tell_a_story() -> None:
+    load()
+    live = rows(
+        "meridian",
+        "SELECT a.tier, sum(a.units) FROM quota_allocation a WHERE a.lapses_at > "
+        f"'{NOW.isoformat()}' GROUP BY 1",
+    )
+    assert {tier for tier, _ in live} == {"guaranteed", "borrowed", "spot"}
+    ended = rows("meridian", "SELECT count(*) FROM quota_allocation WHERE state = 'released'")
+    assert ended[0][0] > 0
+    assert rows("meridian", "SELECT count(*) FROM quota_allocation WHERE state = 'expired'") == [
+        (0,)
+    ]
+    with scope.reading(found("meridian")):
+        promised = {one.pool.name: one for one in promises(found("meridian"), now=NOW)}
+        to_come = coming(found("meridian"), now=NOW)
+    over = {name: one.promise.over_promised_by for name, one in promised.items()}
+    assert {name for name, units in over.items() if units} == {organization.ASCEND}
+    assert [one.account for one in to_come] == ["robotics"]
+    assert rows("meridian", "SELECT count(*) FROM quota_quota WHERE ends_at IS NOT NULL") == [(1,)]
