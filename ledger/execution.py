@@ -9,7 +9,7 @@ of steps is docs/design.md part 10, "How one write flows".
 import hashlib
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
@@ -20,7 +20,7 @@ import psycopg
 from django.db import DataError, OperationalError, transaction
 
 from ledger import projection, scope, store
-from ledger.errors import Conflict, DomainError, Invalid, Refused, from_stored
+from ledger.errors import Conflict, Invalid, Refused, from_stored
 from ledger.ids import new_id
 from ledger.sql import server_cursor
 from ledger.types import Actor, Event, RecordedEvent
@@ -189,44 +189,73 @@ def _check_key(key: str | None) -> None:
 
 
 def _attempt(command: Any, handler: _Handler, context: Context) -> Outcome:
-    name = type(command).__name__
-    refusal: DomainError | None = None
-    with scope.writing(context.organization_id):
-        for authorize in _authorize:
-            on = getattr(command, handler.on) if handler.on else None
-            authorize(context.actor, handler.permission, on, context.organization_id)
-        stored = _claim_receipt(command, name, context)
-        if stored is not None:
-            return _replay(stored, handler)
-        unit = Unit(
-            organization_id=context.organization_id,
-            actor=context.actor,
-            now=context.now or datetime.now(UTC),
-            command=name,
-            command_id=new_id(),
-            reason=context.reason,
+    key = None if context.dry_run else _receipt_key(context)
+    try:
+        with scope.writing(context.organization_id, key=key) as receipt:
+            for authorize in _authorize:
+                on = getattr(command, handler.on) if handler.on else None
+                authorize(context.actor, handler.permission, on, context.organization_id)
+            if receipt is not None:
+                return _replay(receipt, command, handler)
+            outcome = _run(command, handler, context, key)
+            if context.dry_run:
+                transaction.set_rollback(True)
+            return outcome
+    except _Refusal as refusal:
+        if key is None:
+            raise refusal.error from None
+        return _keep_refusal(refusal.error, command, handler, context, key)
+
+
+class _Refusal(Exception):
+    """Carries a `Refused` of the handler out of the transaction, which rolls back with it: one that
+    comes out of a replay must not be kept again."""
+
+    def __init__(self, error: Refused) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _run(command: Any, handler: _Handler, context: Context, key: str | None) -> Outcome:
+    """Decide, project, append; the receipt goes with the events."""
+    unit = Unit(
+        organization_id=context.organization_id,
+        actor=context.actor,
+        now=context.now or datetime.now(UTC),
+        command=type(command).__name__,
+        command_id=new_id(),
+        reason=context.reason,
+    )
+    try:
+        result = handler.run(command, unit)
+        projection.apply(unit.recorded)
+        placed = store.append(
+            unit.organization_id,
+            unit.recorded,
+            idempotency_key=context.idempotency_key,
+            expected_versions=unit.expected_versions,
         )
-        try:
-            # The savepoint lets a refusal keep its receipt while everything it touched goes.
-            with transaction.atomic():
-                result = handler.run(command, unit)
-                projection.apply(unit.recorded)
-                placed = store.append(
-                    unit.organization_id,
-                    unit.recorded,
-                    idempotency_key=context.idempotency_key,
-                    expected_versions=unit.expected_versions,
-                )
-        except Refused as error:
-            refusal = error
-            _finish_receipt(context, refused=True, result=error.as_stored())
-        else:
-            _finish_receipt(context, refused=False, result=msgspec.to_builtins(result))
-        if context.dry_run:
-            transaction.set_rollback(True)
-    if refusal is not None:
-        raise refusal
+    except Refused as error:
+        raise _Refusal(error) from error
+    if key is not None:
+        _keep(command, context, key, refused=False, result=result)
     return Outcome(result, False, tuple(placed))
+
+
+def _keep_refusal(
+    error: Refused, command: Any, handler: _Handler, context: Context, key: str
+) -> Outcome:
+    """Keep the receipt of a refusal, in a transaction of its own: everything the handler touched is
+    gone. Whoever used the key in between was first, and is answered instead.
+
+    Raises:
+        Refused: the refusal, unless another outcome is the first.
+    """
+    with scope.writing(context.organization_id, key=key) as receipt:
+        if receipt is not None:
+            return _replay(receipt, command, handler)
+        _keep(command, context, key, refused=True, result=error.as_stored())
+    raise error
 
 
 def input_hash(command: Any) -> bytes:
@@ -240,73 +269,52 @@ def input_hash(command: Any) -> bytes:
     ).digest()
 
 
-def _receipt_key(context: Context) -> str:
+def _receipt_key(context: Context) -> str | None:
     """Keys belong to their author: another actor's equal key neither clashes nor replays."""
+    if context.idempotency_key is None:
+        return None
     return (
         f"{context.actor.kind}:{context.actor.id or context.actor.label}/{context.idempotency_key}"
     )
 
 
-def _claim_receipt(command: Any, name: str, context: Context) -> Mapping[str, Any] | None:
-    """Take the key for this command, or return the receipt of the command that has it.
-
-    The insert waits for a running holder of the same key to commit or roll back, so of two equal
-    calls at once one works and the other replays.
-    """
-    if context.idempotency_key is None or context.dry_run:
-        return None
-    digest = input_hash(command)
+def _keep(command: Any, context: Context, key: str, *, refused: bool, result: Any) -> None:
+    """Write the receipt. `scope.writing` has seen to it that the key is free and stays so."""
     with server_cursor() as cursor:
         cursor.execute(
             "INSERT INTO ledger_receipt "
             "(organization_id, key, command, input_hash, refused, result, recorded_at) "
-            "VALUES (%b, %b, %b, %b, false, 'null', %b) ON CONFLICT DO NOTHING",
+            "VALUES (%b, %b, %b, %b, %b, %b::text::jsonb, %b)",
             (
                 context.organization_id,
-                _receipt_key(context),
-                name,
-                digest,
+                key,
+                type(command).__name__,
+                input_hash(command),
+                refused,
+                msgspec.json.encode(result).decode(),
                 context.now or datetime.now(UTC),
             ),
         )
-        if cursor.rowcount == 1:
-            return None
-        row = cursor.execute(
-            "SELECT command, input_hash, refused, result FROM ledger_receipt "
-            "WHERE organization_id = %b AND key = %b",
-            (context.organization_id, _receipt_key(context)),
-        ).fetchone()
-    if row[0] != name or bytes(row[1]) != digest:
+
+
+def _replay(receipt: scope.Receipt, command: Any, handler: _Handler) -> Outcome:
+    """The first answer again.
+
+    Raises:
+        Conflict: the key belongs to another request.
+        Refused: the first answer was a refusal.
+    """
+    same = receipt.command == type(command).__name__
+    if not same or receipt.input_hash != input_hash(command):
         raise Conflict(
             "idempotency_key_reused",
             "This idempotency key was used for another request. Use a new key for new content.",
             field="Idempotency-Key",
-            facts={"command": row[0]},
+            facts={"command": receipt.command},
         )
-    result = msgspec.json.decode(row[3]) if isinstance(row[3], (str, bytes)) else row[3]
-    return {"refused": row[2], "result": result}
-
-
-def _finish_receipt(context: Context, *, refused: bool, result: Any) -> None:
-    if context.idempotency_key is None or context.dry_run:
-        return
-    with server_cursor() as cursor:
-        cursor.execute(
-            "UPDATE ledger_receipt SET refused = %b, result = %b::text::jsonb "
-            "WHERE organization_id = %b AND key = %b",
-            (
-                refused,
-                msgspec.json.encode(result).decode(),
-                context.organization_id,
-                _receipt_key(context),
-            ),
-        )
-
-
-def _replay(stored: Mapping[str, Any], handler: _Handler) -> Outcome:
-    if stored["refused"]:
-        raise from_stored(stored["result"])
-    result = stored["result"]
+    result = msgspec.json.decode(receipt.result)
+    if receipt.refused:
+        raise from_stored(result)
     if handler.result_type is not Any and handler.result_type is not None:
         result = msgspec.convert(result, handler.result_type, strict=False)
     return Outcome(result, True, ())

@@ -7,9 +7,12 @@ transaction, so a pooled connection can never carry one tenant's scope to the ne
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection, transaction
+
+from ledger.sql import server_cursor
 
 FindOrganization = Callable[[str], UUID | None]
 
@@ -25,7 +28,9 @@ def current() -> UUID | None:
 _ENTER = "SELECT set_config('apportion.organization', %s, true)"
 # Every command holds the organization's write lock shared; only the swap of a rebuild takes it
 # alone (docs/decisions/0005-ledger.md). It comes first, so it can be part of no deadlock.
-_ENTER_TO_WRITE = f"{_ENTER}, pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
+_ENTER_TO_WRITE = (
+    "SELECT command, input_hash, refused, result FROM ledger_enter(%b::uuid, %b::text, %b::text)"
+)
 
 
 def enter(organization_id: UUID) -> None:
@@ -52,17 +57,29 @@ def reading(organization_id: UUID) -> Iterator[None]:
         _current.reset(token)
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a command with some key was, and what it answered; `result` is JSON."""
+
+    command: str
+    input_hash: bytes
+    refused: bool
+    result: str
+
+
 @contextmanager
-def writing(organization_id: UUID) -> Iterator[None]:
-    """The transaction of one command; durable, so that a retry covers the whole of it."""
+def writing(organization_id: UUID, *, key: str | None = None) -> Iterator[Receipt | None]:
+    """The transaction of one command; durable, so that a retry covers the whole of it.
+
+    With a receipt's key it waits until no other transaction works under it, and gives the receipt
+    that the key has, if any: of two equal calls at once one works and the other replays.
+    """
     token = _current.set(organization_id)
     try:
         with transaction.atomic(durable=True):
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    _ENTER_TO_WRITE, [str(organization_id), _write_lock(organization_id)]
-                )
-            yield
+            values = (organization_id, _write_lock(organization_id), key)
+            found = server_cursor().execute(_ENTER_TO_WRITE, values).fetchone()
+            yield None if found is None else Receipt(*found)
     finally:
         _current.reset(token)
 

@@ -1,5 +1,7 @@
 """Hot paths speak SQL: a psycopg cursor with server-side binding on Django's connection."""
 
+from collections.abc import Mapping, Sequence
+
 import psycopg
 from django.db import connection
 from psycopg.adapt import Transformer
@@ -14,6 +16,25 @@ def server_cursor() -> psycopg.Cursor:
     """
     connection.ensure_connection()
     return psycopg.Cursor(connection.connection)
+
+
+def rows_of(columns: Mapping[str, str], count: int) -> str:
+    """A FROM item for `count` rows given by `row_values`: of arrays, or of plain values for a
+    single row, which is what most commands write: arrays of one cost more than the statement.
+
+    Args:
+        columns: SQL types by name.
+    """
+    if count == 1:
+        return f"(VALUES ({', '.join(f'%b::{type_}' for type_ in columns.values())}))"
+    return f"unnest({', '.join(f'%b::{type_}[]' for type_ in columns.values())})"
+
+
+def row_values(rows: Sequence[tuple]) -> tuple:
+    """The parameters of `rows_of`."""
+    if len(rows) == 1:
+        return rows[0]
+    return tuple(list(column) for column in zip(*rows, strict=True))
 
 
 def first_row(sql: str, value: str) -> tuple | None:

@@ -14,9 +14,9 @@ import msgspec
 import psycopg
 
 from ledger import registry
-from ledger.chain import GENESIS, Link, chained
+from ledger.chain import Link, chained
 from ledger.errors import Conflict
-from ledger.sql import server_cursor
+from ledger.sql import row_values, rows_of, server_cursor
 from ledger.types import RecordedEvent
 
 READ_MAX = 5_000
@@ -28,15 +28,36 @@ _COLUMNS = (
     "idempotency_key, reason, payload"
 )
 
-_INSERT = f"""
+_EVENT_COLUMNS = {
+    "position": "bigint",
+    "id": "uuid",
+    "lane": "uuid",
+    "lane_seq": "bigint",
+    "stream": "text",
+    "version": "int",
+    "type": "text",
+    "schema_version": "smallint",
+    "occurred_at": "timestamptz",
+    "payload": "text",
+    "previous_hash": "bytea",
+    "hash": "bytea",
+}
+_HEAD_COLUMNS = {"lane": "uuid", "seq": "bigint", "hash": "bytea"}
+
+
+def _insert_sql(events: int, lanes: int) -> str:
+    """Insert the events and move the heads of their lanes, in one statement."""
+    return f"""
+WITH moved AS (
+    UPDATE ledger_lane l SET seq = h.seq, hash = h.hash
+    FROM {rows_of(_HEAD_COLUMNS, lanes)} AS h({", ".join(_HEAD_COLUMNS)})
+    WHERE l.organization_id = %b::uuid AND l.lane = h.lane
+)
 INSERT INTO ledger_event ({_COLUMNS}, previous_hash, hash)
 SELECT position, id, %b::uuid, lane, lane_seq, stream, version, type, schema_version,
        occurred_at, %b::timestamptz, %b::text, %b::uuid, %b::text, %b::text, %b::uuid,
        %b::text, %b::text, payload::jsonb, previous_hash, hash
-FROM unnest(%b::bigint[], %b::uuid[], %b::uuid[], %b::bigint[], %b::text[], %b::int[],
-            %b::text[], %b::smallint[], %b::timestamptz[], %b::text[], %b::bytea[], %b::bytea[])
-     AS new(position, id, lane, lane_seq, stream, version, type, schema_version,
-            occurred_at, payload, previous_hash, hash)
+FROM {rows_of(_EVENT_COLUMNS, events)} AS new({", ".join(_EVENT_COLUMNS)})
 """
 
 
@@ -59,10 +80,7 @@ def append(
     """
     if not events:
         return []
-    heads = _lock_heads(
-        organization_id, sorted({event.lane or organization_id for event in events})
-    )
-    positions, versions = _next_places(organization_id, events)
+    heads, positions, versions = _places(organization_id, events)
     for stream, expected in (expected_versions or {}).items():
         if versions.get(stream, 0) != expected:
             raise Conflict(
@@ -72,44 +90,29 @@ def append(
             )
     links, placed = _link(organization_id, events, positions, versions, heads, idempotency_key)
     _insert(events[0], organization_id, idempotency_key, links)
-    _move_heads(organization_id, links)
     return placed
 
 
-def _lock_heads(organization_id: UUID, lanes: Sequence[UUID]) -> dict[UUID, tuple[int, bytes]]:
-    with server_cursor() as cursor:
-        heads: dict[UUID, tuple[int, bytes]] = {}
-        for lane in lanes:
-            select = (
-                "SELECT seq, hash FROM ledger_lane "
-                "WHERE organization_id = %b AND lane = %b FOR UPDATE"
-            )
-            row = cursor.execute(select, (organization_id, lane)).fetchone()
-            if row is None:
-                cursor.execute(
-                    "INSERT INTO ledger_lane (organization_id, lane, seq, hash) "
-                    "VALUES (%b, %b, 0, %b) ON CONFLICT DO NOTHING",
-                    (organization_id, lane, GENESIS),
-                )
-                row = cursor.execute(select, (organization_id, lane)).fetchone()
-            heads[lane] = (row[0], bytes(row[1]))
-        return heads
+_PLACES = (
+    "SELECT seqs, hashes, positions, versions "
+    "FROM ledger_places(%b::uuid, %b::uuid[], %b::text[], %b::int)"
+)
 
 
-def _next_places(
+def _places(
     organization_id: UUID, events: Sequence[RecordedEvent]
-) -> tuple[list[int], dict[str, int]]:
+) -> tuple[dict[UUID, tuple[int, bytes]], list[int], dict[str, int]]:
+    """Lock the heads of the events' lanes; give the heads, as many positions as there are events,
+    and the version each stream is at. Everything is read behind the locks."""
+    lanes = sorted({event.lane or organization_id for event in events})
     streams = list({event.stream for event in events})
     with server_cursor() as cursor:
-        row = cursor.execute(
-            "SELECT ARRAY(SELECT nextval('ledger_event_position') "
-            "FROM generate_series(1, %b::int)), "
-            "       ARRAY(SELECT (SELECT max(version) FROM ledger_event e "
-            "                     WHERE e.organization_id = %b::uuid AND e.stream = s.stream) "
-            "             FROM unnest(%b::text[]) WITH ORDINALITY AS s(stream, n) ORDER BY n)",
-            (len(events), organization_id, streams),
-        ).fetchone()
-    return row[0], dict(zip(streams, (version or 0 for version in row[1]), strict=True))
+        row = cursor.execute(_PLACES, (organization_id, lanes, streams, len(events))).fetchone()
+    seqs, hashes, positions, versions = row
+    heads = {
+        lane: (seq, bytes(digest)) for lane, seq, digest in zip(lanes, seqs, hashes, strict=True)
+    }
+    return heads, positions, dict(zip(streams, versions, strict=True))
 
 
 def _link(organization_id, events, positions, versions, heads, idempotency_key):
@@ -179,26 +182,24 @@ def _as_link(event: RecordedEvent, idempotency_key: str | None) -> Link:
 
 def _insert(first: RecordedEvent, organization_id: UUID, key: str | None, links) -> None:
     encode = msgspec.json.encode
-    columns = zip(
-        *(
-            (
-                link.position,
-                link.id,
-                link.lane,
-                link.lane_seq,
-                link.stream,
-                link.version,
-                link.type,
-                link.schema_version,
-                link.occurred_at,
-                encode(link.payload).decode(),
-                previous,
-                digest,
-            )
-            for link, previous, digest in links
-        ),
-        strict=True,
-    )
+    rows = [
+        (
+            link.position,
+            link.id,
+            link.lane,
+            link.lane_seq,
+            link.stream,
+            link.version,
+            link.type,
+            link.schema_version,
+            link.occurred_at,
+            encode(link.payload).decode(),
+            previous,
+            digest,
+        )
+        for link, previous, digest in links
+    ]
+    heads = {link.lane: (link.lane, link.lane_seq, digest) for link, _, digest in links}
     shared = (
         organization_id,
         first.recorded_at,
@@ -210,19 +211,9 @@ def _insert(first: RecordedEvent, organization_id: UUID, key: str | None, links)
         key,
         first.reason,
     )
+    values = (*row_values(list(heads.values())), organization_id, *shared, *row_values(rows))
     with server_cursor() as cursor:
-        cursor.execute(_INSERT, (*shared, *(list(column) for column in columns)))
-
-
-def _move_heads(organization_id: UUID, links) -> None:
-    last = {link.lane: (link.lane_seq, digest) for link, _, digest in links}
-    with server_cursor() as cursor:
-        for lane, (seq, digest) in last.items():
-            cursor.execute(
-                "UPDATE ledger_lane SET seq = %b, hash = %b "
-                "WHERE organization_id = %b AND lane = %b",
-                (seq, digest, organization_id, lane),
-            )
+        cursor.execute(_insert_sql(len(rows), len(heads)), values)
 
 
 def stream_version(organization_id: UUID, stream: str) -> int:
