@@ -33,14 +33,18 @@ NOW = datetime(2026, 11, 29, 16, 30, tzinfo=UTC)
 EVERY = 25
 """Tests load one record in so many: the way is the same, the time is not."""
 
+LATELY = timedelta(minutes=40)
+
 
 @cache
 def few(*, now: datetime, seed: int) -> Demo:
-    """The demo with one ended record in EVERY, and all that run."""
+    """The demo with one ended record in EVERY, those of the last minutes, and all that run."""
     demo = generate(now=now, seed=seed)
     running = tuple(record for record in demo.records if record.end is None)
     ended = tuple(record for record in demo.records if record.end is not None)
-    return replace(demo, records=(*ended[::EVERY], *running))
+    lately = [record for record in ended if record.end > now - LATELY]
+    old = [record for record in ended if record.end <= now - LATELY]
+    return replace(demo, records=(*old[::EVERY], *lately, *running))
 
 
 @pytest.fixture(autouse=True)
