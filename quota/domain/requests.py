@@ -80,7 +80,9 @@ EDITABLE = frozenset({State.DRAFT, State.CHANGES_REQUESTED})
 WITHOUT_UNITS = frozenset({Kind.EXTENSION, Kind.JUSTIFICATION})
 WITH_END = frozenset({Kind.BOOST, Kind.EXTENSION, Kind.JUSTIFICATION})
 FOR_GOOD = frozenset({Kind.LOWER, Kind.TRANSFER})
-"""No end, and no start in the future: given back or over is given at once."""
+"""No end."""
+AT_ONCE = FOR_GOOD | WITHOUT_UNITS
+"""No start in the future."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,11 +236,11 @@ def _period(terms: Terms, now: datetime, limits: Limits) -> Iterator[Invalid]:
         yield Invalid("start_in_past", "The period starts now or later.", field="starts_at")
     if start is not None and start > now + AHEAD_MAX:
         yield Invalid("start_too_far", "Ask at most two years ahead.", field="starts_at")
+    elif start is not None and start > now and terms.kind in AT_ONCE:
+        yield Invalid("start_unused", "This kind takes effect at once.", field="starts_at")
     if terms.kind in FOR_GOOD:
         if end is not None:
             yield Invalid("end_unused", "This kind of request is for good.", field="ends_at")
-        if start is not None and start > now:
-            yield Invalid("start_unused", "This kind takes effect at once.", field="starts_at")
         return
     if end is None:
         if terms.kind in WITH_END:

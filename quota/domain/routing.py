@@ -171,12 +171,9 @@ def _obstacles(policy: Policy, facts: Facts) -> Iterable[str]:
             yield f"Automatic up to {policy.automatic_days_max:,} days, this has no end."
         elif facts.days > policy.automatic_days_max:
             yield f"Automatic up to {policy.automatic_days_max:,} days, this takes {facts.days:,}."
-    if policy.automatic_price_max is not None and facts.price is not None:
-        if facts.price > policy.automatic_price_max:
-            yield (
-                f"Automatic up to {policy.automatic_price_max:,} a month, this costs "
-                f"{facts.price:,}."
-            )
+    dearest = policy.automatic_price_max
+    if dearest is not None and facts.price is not None and facts.price > dearest:
+        yield f"Automatic up to {dearest:,} a month, this costs {facts.price:,}."
     if facts.held > 0:
         if facts.use_percent is None:
             if not policy.unknown_use_passes:
