@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from config import oidc, services
 from config.database import aliases
-from config.env import env_bool, env_choice, env_int, env_list, env_secret, env_str
+from config.env import env_bool, env_choice, env_int, env_list, env_secret, env_str, env_url
 from config.logging import logging_settings
 from config.processes import ServiceError
 
@@ -104,6 +104,8 @@ INSTALLED_APPS = [
     "tenancy",
     "quota",
     "accounting",
+    "preemption",
+    "notices",
     "frontend",
     "demo",
     "config",
@@ -313,7 +315,10 @@ if env_str("APPORTION_SMTP_HOST", ""):
     EMAIL_HOST_USER = env_str("APPORTION_SMTP_USER", "")
     EMAIL_HOST_PASSWORD = env_str("APPORTION_SMTP_PASSWORD", "")
     EMAIL_USE_TLS = env_bool("APPORTION_SMTP_TLS", True)
+    EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env_str("APPORTION_MAIL_FROM", "apportion@localhost")
+# Letters are written by tasks, which no request tells under which name the site is known.
+PUBLIC_URL = env_url("APPORTION_PUBLIC_URL", "http://localhost:8000")
 
 # Bearer token of /metrics, which does not exist without one outside the demo.
 METRICS_TOKEN = env_str("APPORTION_METRICS_TOKEN", "")

@@ -110,12 +110,12 @@ class Book:
         if tier == "guaranteed":
             units = min(units, self.guarantee_left(row))
         else:
-            reclaim_room = self._reclaim_room(row, tier, slow=slow)
-            if reclaim_room is not None:
-                units = min(units, reclaim_room)
+            room = self.reclaim_room(row, tier, slow=slow)
+            if room is not None:
+                units = min(units, room)
         return max(0, units)
 
-    def _reclaim_room(self, row: int, tier: Tier, *, slow: bool) -> int | None:
+    def reclaim_room(self, row: int, tier: Tier, *, slow: bool) -> int | None:
         """Units that keep the rule; below 0 by what it is broken already; None: any number."""
         room = self.pool.usable - self._promised - self._slow_beyond - self._slow_spot
         if room < 0:
@@ -166,6 +166,6 @@ class Book:
                 yield bound.row, bound.limit, bound.units
         yield None, "capacity", self.free
         if tier != "guaranteed":
-            reclaim_room = self._reclaim_room(row, tier, slow=slow)
-            if reclaim_room is not None:
-                yield None, "reclaim_target", reclaim_room
+            room = self.reclaim_room(row, tier, slow=slow)
+            if room is not None:
+                yield None, "reclaim_target", room

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounting.whatif.registry import QUESTIONS
+from config.whatif import QUESTIONS
 from ledger.errors import Invalid
 
 STANDARD_INPUT = "-"
