@@ -11,6 +11,7 @@ from ledger.projectors import PROJECTORS as LEDGER
 from quota import tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
+from quota.loading import allocations
 from quota.projectors import PROJECTORS as QUOTA
 from tenancy import callers, guards, policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
@@ -34,6 +35,12 @@ COMMAND_MODULES = (
     "accounting.commands.fairshare",
 )
 
+NOTICE_MODULES = (
+    "notices.kinds.quota",
+    "notices.kinds.access",
+    "notices.kinds.usage",
+)
+
 
 def connect() -> None:
     """Register projectors and handlers and install the permission check. Idempotent."""
@@ -46,8 +53,9 @@ def connect() -> None:
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("allocations", quota_verification.verify_allocations)
     guards.register(tree_guard.guard)
+    guards.use_pools(allocations.pool_names)
     scope.use_directory(queries.organization_id_by_slug)
-    for module in COMMAND_MODULES:
+    for module in (*COMMAND_MODULES, *NOTICE_MODULES):
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)
     operation.connect(

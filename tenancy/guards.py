@@ -7,10 +7,11 @@ that have to come before. It sees a whole change at once, so that an import is j
 makes of the tree and not by its steps.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from ledger.errors import NotFound
 from ledger.execution import Unit
 
 
@@ -46,3 +47,32 @@ def check(unit: Unit, change: TreeChange) -> None:
     """
     for guard in _guards:
         guard(unit, change)
+
+
+PoolsKnown = Callable[[UUID, Collection[UUID]], Collection[UUID]]
+"""Of an organization, which of the ids are pools of its own."""
+
+_pools_known: list[PoolsKnown] = []
+
+
+def use_pools(known: PoolsKnown) -> None:
+    """Say who knows the pools that a token can be bound to. Called by `config/wiring.py` only."""
+    _pools_known[:] = [known]
+
+
+def check_pools(unit: Unit, pool_ids: Collection[UUID], *, field: str) -> None:
+    """Refuse ids that are no pools of the organization.
+
+    Raises:
+        NotFound: naming them.
+    """
+    unknown = set(pool_ids)
+    for known in _pools_known:
+        unknown -= set(known(unit.organization_id, pool_ids))
+    if unknown:
+        raise NotFound(
+            "pool_unknown",
+            f"{len(unknown)} of the pools are not known here. See GET /api/v1/pools.",
+            field=field,
+            facts={"unknown": sorted(map(str, unknown))[:20]},
+        )

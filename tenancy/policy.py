@@ -5,7 +5,9 @@ from uuid import UUID
 from ledger.errors import Denied, NotFound
 from ledger.sql import server_cursor
 from ledger.types import Actor, ActorKind
-from tenancy.domain.roles import SYSTEM_ONLY, granting, permitted
+from tenancy.domain.roles import SYSTEM_ONLY, Scope, granting, permitted
+
+_SCOPES = frozenset(Scope)
 
 
 def authorize(
@@ -22,6 +24,15 @@ def authorize(
     if actor.kind == ActorKind.SYSTEM:
         return
     if actor.kind == ActorKind.TOKEN:
+        if permission not in _SCOPES:
+            roles = granting(permission)
+            raise Denied(
+                "people_only",
+                f"No token may do this. A person with one of the roles {', '.join(roles)} does."
+                if roles
+                else "No token may do this.",
+                facts={"permission": permission, "roles": list(roles)},
+            )
         if permission not in actor.scopes:
             raise Denied(
                 "scope_missing",

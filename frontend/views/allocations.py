@@ -16,12 +16,19 @@ from ledger.errors import NotFound
 from ledger.queries import EventRow
 from ledger.queries import history as ledger_history
 from quota.queries import pools_with_weights
-from quota.queries.allocations import STATES, AllocationRow, allocations, of_key
+from quota.queries.allocations import (
+    ORDERS,
+    STATES,
+    AllocationRow,
+    Place,
+    allocations,
+    of_key,
+    place_of,
+)
 from tenancy import queries
 from tenancy.domain.roles import LEDGER_READ, READ
 
 PAGE_ROWS = 50
-SORTS = ("newest", "units", "lease")
 EVENTS_SHOWN = 100
 ATTEMPTS_SHOWN = 20
 
@@ -38,7 +45,7 @@ class Step:
 @require_safe
 @page()
 def allocation_list(request: PageRequest) -> HttpResponse:
-    """A page of allocations, newest first; live ones by default."""
+    """A page of allocations in an order of the whole list; live ones by default."""
     here = request.page
     tops = readable(here)
     pools = pools_with_weights(here.id)
@@ -50,7 +57,7 @@ def allocation_list(request: PageRequest) -> HttpResponse:
         queries.person_by_name(here.id, person)
     pool = parameters.choice(request.GET, "pool", ("", *(one.name for one in pools)), "")
     state = parameters.choice(request.GET, "state", ("all", *STATES), "live")
-    sort = parameters.choice(request.GET, "sort", SORTS, "newest")
+    sort = parameters.choice(request.GET, "sort", tuple(ORDERS), "newest")
     after = parameters.text(request.GET, "after")
     rows = allocations(
         here.id,
@@ -60,16 +67,17 @@ def allocation_list(request: PageRequest) -> HttpResponse:
         person=person or None,
         pool=pool or None,
         state=None if state == "all" else state,
-        before_id=parameters.ident(after, what="page") if after else None,
+        sort=sort,
+        after=Place.of(after, sort) if after else None,
         limit=PAGE_ROWS + 1,
     )
     shown, more = rows[:PAGE_ROWS], len(rows) > PAGE_ROWS
-    last = shown[-1].id if more else None
+    last = place_of(shown[-1], sort).text() if more else None
     return render(
         request,
         "allocations.html",
         {
-            "rows": _sorted(shown, sort),
+            "rows": shown,
             "pools": pools,
             "states": ("all", *STATES),
             "account": account,
@@ -77,7 +85,7 @@ def allocation_list(request: PageRequest) -> HttpResponse:
             "pool": pool,
             "state": state,
             "sort": sort,
-            "sorts": SORTS,
+            "sorts": tuple(ORDERS),
             "filtered": bool(account or person or pool or state != "live"),
             "first_page": not after,
             "next": _next(request, last),
@@ -109,15 +117,6 @@ def allocation(request: PageRequest, key: str) -> HttpResponse:
     )
 
 
-def _sorted(rows: list[AllocationRow], sort: str) -> list[AllocationRow]:
-    """Sorts the page that is shown; pages themselves follow each other newest first."""
-    if sort == "units":
-        return sorted(rows, key=lambda row: -row.units)
-    if sort == "lease":
-        return sorted(rows, key=lambda row: (row.lease_until or row.hold_until, row.key))
-    return rows
-
-
 def _timeline(organization_id: UUID, row: AllocationRow) -> list[Step]:
     """Events of the allocation, oldest first, with a lapse that no sweeper has recorded yet."""
     events = ledger_history(
@@ -143,8 +142,8 @@ def _names(organization_id: UUID, events: tuple[EventRow, ...], row: AllocationR
     return names
 
 
-def _next(request: PageRequest, last: UUID | None) -> str | None:
+def _next(request: PageRequest, last: str | None) -> str | None:
     if last is None:
         return None
     kept = [(name, value) for name, value in request.GET.items() if name != "after"]
-    return f"{request.path}?{urlencode([*kept, ('after', str(last))])}"
+    return f"{request.path}?{urlencode([*kept, ('after', last)])}"

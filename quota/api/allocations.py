@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
@@ -43,18 +42,24 @@ class _ReadOperation(Operation):
 class AllocationsOperation(_ReadOperation):
     """List allocations."""
 
-    parameters = frozenset({"account", "person", "pool", "state", "cursor", "limit"})
+    parameters = frozenset({"account", "person", "pool", "state", "sort", "cursor", "limit"})
 
     @describe(
         "listAllocations",
         tag="allocations",
-        summary="Allocations, newest first",
+        summary="Allocations, newest first or in another order",
         gives=wire.AllocationPage,
         parameters=(
             query("account", "Of this account and all below it."),
             query("person", "Of this person."),
             query("pool", "Of this pool."),
             query("state", "`live` is held or running.", enum=list(queries.STATES)),
+            query(
+                "sort",
+                "`newest`; `units`: largest first; `lease`: of live ones, what is over first; "
+                "`ended`: of past ones, last ended first.",
+                enum=list(queries.ORDERS),
+            ),
             query("cursor", "From `next` of the page before."),
             query(
                 "limit",
@@ -78,6 +83,9 @@ class AllocationsOperation(_ReadOperation):
         state = None
         if "state" in request.GET:
             state = parameters.one_of(request, "state", queries.STATES, default="live")
+        sort = parameters.one_of(request, "sort", tuple(queries.ORDERS), default="newest")
+        cursor = cursors.read(request, str)
+        after = None if cursor is None else queries.Place.of(cursor, sort)
         with scope.reading(caller.organization_id):
             rows = queries.allocations(
                 caller.organization_id,
@@ -86,7 +94,8 @@ class AllocationsOperation(_ReadOperation):
                 person=parameters.text(request, "person"),
                 pool=parameters.text(request, "pool"),
                 state=state,
-                before_id=cursors.read(request, UUID),
+                sort=sort,
+                after=after,
                 limit=min(limit + 1, queries.LIST_MAX),
                 **self.bounds(caller),
             )
@@ -96,7 +105,11 @@ class AllocationsOperation(_ReadOperation):
             wire.AllocationPage(
                 at=now,
                 allocations=[facts(row) for row in rows],
-                next=cursors.next_address(request, rows[-1].id) if more and rows else None,
+                next=(
+                    cursors.next_address(request, queries.place_of(rows[-1], sort).text())
+                    if more and rows
+                    else None
+                ),
             )
         )
 

@@ -1,4 +1,4 @@
-"""Reads of allocations: what was admitted, judged at an instant, in pages, newest first."""
+"""Reads of allocations: what was admitted, judged at an instant, in pages over the whole list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,38 +9,43 @@ from uuid import UUID
 import msgspec
 
 from ledger.sql import server_cursor
+from quota.queries.allocation_order import ORDERS, STATES, Order, Place, order_for
+
+__all__ = ("ORDERS", "STATES", "AllocationRow", "Place", "allocations", "of_key", "place_of")
 
 LIST_MAX = 1_000
+FEW_ACCOUNTS = 64
+"""Up to so many accounts, each one's own index is walked; more than that are a filter."""
 
-_SELECT = """
-SELECT a.id, a.key, a.attempt, p.name, c.name, s.name, a.units, a.min_units, a.wanted_units,
+_COLUMNS = """
+a.id, a.key, a.attempt, p.name, c.name, s.name, a.units, a.min_units, a.wanted_units,
     a.priority_class, a.tier, CASE WHEN a.lapses_at <= %b THEN 'expired' ELSE a.state END,
     a.held_at, a.hold_until, a.started_at, a.heard_at, a.lease_until, a.lease_seconds,
     a.duration_seconds,
     CASE WHEN a.lapses_at <= %b THEN a.lapses_at ELSE a.ended_at END,
-    a.reclaim_seconds, a.adopted, a.labels, a.steps
-FROM quota_allocation a
+    a.lapses_at, a.reclaim_seconds, a.adopted, a.labels, a.steps
+"""
+_NAMES = """
 JOIN quota_pool p ON p.organization_id = a.organization_id AND p.id = a.pool_id
 JOIN tenancy_account c ON c.organization_id = a.organization_id AND c.id = a.account_id
 LEFT JOIN tenancy_person s ON s.organization_id = a.organization_id AND s.id = a.person_id
-WHERE a.organization_id = %b
 """
-_NAMED = "WHERE x.organization_id = a.organization_id AND x.name = %b"
-_STATES = {
-    "live": "a.lapses_at > %b",
-    "held": "a.lapses_at > %b AND a.state = 'held'",
-    "running": "a.lapses_at > %b AND a.state = 'running'",
-    "released": "a.state = 'released' AND %b::timestamptz IS NOT NULL",
-    "preempted": "a.state = 'preempted' AND %b::timestamptz IS NOT NULL",
-    "expired": "(a.lapses_at <= %b OR a.state = 'expired')",
-}
-STATES = tuple(_STATES)
-"""What a list can be narrowed to; `live` is held or running."""
+_FILTERS = """
+SELECT (SELECT id FROM quota_pool WHERE organization_id = %b AND name = %b),
+    (SELECT id FROM tenancy_person WHERE organization_id = %b AND name = %b),
+    CASE WHEN %b::text IS NULL AND coalesce((SELECT bool_or(parent_id IS NULL)
+        FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b::uuid[])), true) THEN NULL
+    ELSE ARRAY(SELECT id FROM tenancy_account WHERE organization_id = %b
+        AND (%b::text IS NULL OR ancestors @> ARRAY(SELECT id FROM tenancy_account
+            WHERE organization_id = %b AND name = %b))
+        AND (%b::uuid[] IS NULL OR ancestors && %b::uuid[])) END
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationRow:
-    """An allocation with names, as it is at the instant of the question."""
+    """An allocation with names, as it is at the instant of the question. `lapses_at`: when it
+    expires unless something is heard; None once its end is recorded."""
 
     id: UUID
     key: str
@@ -62,10 +67,20 @@ class AllocationRow:
     lease_seconds: int
     duration_seconds: int | None
     ended_at: datetime | None
+    lapses_at: datetime | None
     reclaim_seconds: int
     adopted: bool
     labels: dict[str, str]
     steps: list[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Filters as ids. `accounts`, `pools`: None is all; `person`: None is everybody."""
+
+    accounts: list[UUID] | None
+    pools: list[UUID] | None
+    person: UUID | None
 
 
 def allocations(
@@ -78,38 +93,79 @@ def allocations(
     person: str | None = None,
     pool: str | None = None,
     state: str | None = None,
-    before_id: UUID | None = None,
+    sort: str = "newest",
+    after: Place | None = None,
     limit: int = 100,
 ) -> list[AllocationRow]:
-    """A page, newest first; at most LIST_MAX.
+    """A page in an order of the whole list; at most LIST_MAX.
 
     Args:
         under: only accounts at or below any of these; None: all.
         pool_ids: only these pools; None: all.
         account, person, pool: names; the account with all below it.
         state: one of STATES.
-        before_id: the last one of the page before.
+        sort: one of ORDERS.
+        after: the place of the last one of the page before.
+
+    Raises:
+        Invalid: the order is not one of the state, as `order_for` says.
     """
-    where, values = [], []
-    for condition, value in (
-        ("c.ancestors && %b::uuid[]", under),
-        ("a.pool_id = ANY(%b::uuid[])", pool_ids),
-        (f"c.ancestors && (SELECT array_agg(x.id) FROM tenancy_account x {_NAMED})", account),
-        ("s.name = %b", person),
-        (f"a.pool_id = (SELECT x.id FROM quota_pool x {_NAMED})", pool),
-        ("a.id < %b", before_id),
-    ):
-        if value is not None:
-            where.append(condition)
-            values.append(list(value) if isinstance(value, (list, tuple, frozenset)) else value)
-    if state is not None:
-        where.append(_STATES[state])
-        values.append(now)
-    conditions = "".join(f" AND {condition}" for condition in where)
-    return _rows(
-        f"{_SELECT}{conditions} ORDER BY a.id DESC LIMIT %b",
-        (now, now, organization_id, *values, min(limit, LIST_MAX)),
+    order = order_for(sort, state)
+    wanted = _wanted(
+        organization_id, under=under, pool_ids=pool_ids, account=account, person=person, pool=pool
     )
+    if wanted is None:
+        return []
+    sql, values = statement(
+        organization_id,
+        wanted,
+        now=now,
+        state=state,
+        order=order,
+        after=after,
+        limit=min(limit, LIST_MAX),
+    )
+    return _rows(sql, values)
+
+
+def place_of(row: AllocationRow, sort: str) -> Place:
+    """Where a row stands in an order."""
+    return Place(value=getattr(row, ORDERS[sort].field), id=row.id)
+
+
+def statement(
+    organization_id: UUID,
+    wanted: Wanted,
+    *,
+    now: datetime,
+    state: str | None,
+    order: Order,
+    after: Place | None,
+    limit: int,
+) -> tuple[str, tuple]:
+    """The SQL of a page and its parameters; a test looks at its plan.
+
+    Each branch is one range of one index, read in the order of the page and no further than its
+    length; the branches are merged and only the rows of the page get their names.
+    """
+    branches, values = [], []
+    for condition, asks_now in order.branches[state]:
+        conditions = [
+            ("a.organization_id = %b", [organization_id]),
+            (condition, [now] * asks_now),
+            *_narrowed(wanted, order, after),
+        ]
+        sql, more = _branch(wanted.accounts, conditions, order, limit)
+        branches.append(f"({sql})")
+        values += more
+    found = " UNION ALL ".join(branches)
+    sql = (
+        f"SELECT {_COLUMNS} FROM (SELECT id FROM ({found}) found "
+        f"ORDER BY place {order.direction}, id {order.direction} LIMIT %b) page "
+        f"JOIN quota_allocation a ON a.organization_id = %b AND a.id = page.id {_NAMES} "
+        f"ORDER BY a.{order.column} {order.direction}, a.id {order.direction}"
+    )
+    return sql, (now, now, *values, limit, organization_id)
 
 
 def of_key(
@@ -122,7 +178,8 @@ def of_key(
 ) -> list[AllocationRow]:
     """All allocations of a job, the newest attempt first; at most LIST_MAX."""
     return _rows(
-        f"{_SELECT} AND a.key = %b AND (%b::uuid[] IS NULL OR c.ancestors && %b::uuid[]) "
+        f"SELECT {_COLUMNS} FROM quota_allocation a {_NAMES} WHERE a.organization_id = %b "
+        "AND a.key = %b AND (%b::uuid[] IS NULL OR c.ancestors && %b::uuid[]) "
         "AND (%b::uuid[] IS NULL OR a.pool_id = ANY(%b::uuid[])) "
         "ORDER BY a.attempt DESC, p.name LIMIT %b",
         (
@@ -132,6 +189,96 @@ def of_key(
             LIST_MAX,
         ),
     )
+
+
+Condition = tuple[str, list[Any]]
+
+
+def _narrowed(wanted: Wanted, order: Order, after: Place | None) -> list[Condition]:
+    found: list[Condition] = []
+    if wanted.pools is not None:
+        if len(wanted.pools) == 1:
+            found.append(("a.pool_id = %b", wanted.pools))
+        else:
+            found.append(("a.pool_id = ANY(%b::uuid[])", [wanted.pools]))
+    if wanted.person is not None:
+        found.append(("a.person_id = %b", [wanted.person]))
+    if after is not None:
+        than = "<" if order.direction == "DESC" else ">"
+        if order.column == "id":
+            found.append((f"a.id {than} %b", [after.id]))
+        else:
+            found.append((f"(a.{order.column}, a.id) {than} (%b, %b)", [after.value, after.id]))
+    return found
+
+
+def _branch(
+    accounts: list[UUID] | None, conditions: list[Condition], order: Order, limit: int
+) -> tuple[str, list[Any]]:
+    """Ids and places of at most a page out of one range. Where the account's own index has the
+    order and accounts are few, each one's newest are read."""
+    few = accounts is not None and order.column == "id" and 1 < len(accounts) <= FEW_ACCOUNTS
+    if few:
+        conditions = [*conditions, ("a.account_id = u.account_id", [])]
+    elif accounts is not None and len(accounts) == 1:
+        conditions = [*conditions, ("a.account_id = %b", accounts)]
+    elif accounts is not None:
+        conditions = [*conditions, ("a.account_id = ANY(%b::uuid[])", [accounts])]
+    where = " AND ".join(sql for sql, _ in conditions)
+    values = [value for _, given in conditions for value in given]
+    sql = (
+        f"SELECT a.id, a.{order.column} AS place FROM quota_allocation a WHERE {where} "
+        f"ORDER BY a.{order.column} {order.direction}"
+        f"{'' if order.column == 'id' else f', a.id {order.direction}'} LIMIT %b"
+    )
+    values.append(limit)
+    if not few:
+        return sql, values
+    return (
+        f"SELECT x.id, x.place FROM unnest(%b::uuid[]) u(account_id) CROSS JOIN LATERAL ({sql}) x",
+        [accounts, *values],
+    )
+
+
+def _wanted(
+    organization_id: UUID,
+    *,
+    under: Sequence[UUID] | None,
+    pool_ids: Sequence[UUID] | None,
+    account: str | None,
+    person: str | None,
+    pool: str | None,
+) -> Wanted | None:
+    """Names and bounds as ids, in one question; None: nothing fits."""
+    tops = None if under is None else list(under)
+    if tops == []:
+        return None
+    here = organization_id
+    with server_cursor() as cursor:
+        pool_id, person_id, accounts = cursor.execute(
+            _FILTERS,
+            (
+                here,
+                pool,
+                here,
+                person,
+                account,
+                here,
+                tops,
+                here,
+                account,
+                here,
+                account,
+                tops,
+                tops,
+            ),
+        ).fetchone()
+    pools = None if pool_ids is None else list(pool_ids)
+    if pool is not None:
+        pools = [pool_id] if pool_id and (pools is None or pool_id in pools) else []
+    if pools == [] or accounts == [] or (person is not None and person_id is None):
+        return None
+    return Wanted(accounts=accounts, pools=pools, person=person_id)
 
 
 def _rows(sql: str, values: tuple) -> list[AllocationRow]:

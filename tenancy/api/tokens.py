@@ -52,7 +52,7 @@ class TokensOperation(_TokenOperation):
         gives=wire.TokenSecret,
         status=201,
         parameters=(IDEMPOTENCY_KEY,),
-        problems=(409,),
+        problems=(404, 409),
         examples=(examples.NEW_TOKEN,),
     )
     def post(self, request: HttpRequest) -> HttpResponse:

@@ -7,7 +7,7 @@ from uuid import UUID
 from ledger.errors import Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
-from tenancy import events
+from tenancy import events, guards
 from tenancy.domain.roles import TOKEN_WRITE, Scope
 
 EXPIRY_DAYS_DEFAULT = 90
@@ -53,6 +53,8 @@ def issue_token(command: IssueToken, unit: Unit) -> TokenRef:
             facts={"unknown": unknown},
         )
     _check_expiry(command.expires_at, unit)
+    if command.pool_ids is not None:
+        guards.check_pools(unit, command.pool_ids, field="pool_ids")
     token_id = unit.new_id()
     unit.record(
         events.TokenIssued(

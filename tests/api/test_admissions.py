@@ -134,6 +134,18 @@ def test_lists_are_narrowed_and_paged(acme, scheduler):
     for query in ({"account": "production"}, {"pool": "a100"}, {"person": "alice"}):
         assert scheduler.get("allocations", query).json()["allocations"] == []
     assert len(scheduler.get("allocations", {"person": "bob"}).json()["allocations"]) == 7
+    by_size = scheduler.get("allocations", {"sort": "units", "limit": "2"}).json()
+    units = [one["units"] for one in by_size["allocations"]]
+    units += [
+        one["units"]
+        for one in scheduler.client.get(by_size["next"], headers=scheduler._headers({})).json()[
+            "allocations"
+        ]
+    ]
+    assert len(units) == 4 and units == sorted(units, reverse=True)
+    unfit = {"sort": "ended", "state": "live"}
+    is_problem(scheduler.get("allocations", unfit), 400, "sort_unfit")
+    is_problem(scheduler.get("allocations", {"cursor": "Ing-eSI"}), 400, "page_unknown")
     is_problem(scheduler.get("allocations", {"state": "sleeping"}), 400, "parameter_invalid")
 
 

@@ -46,7 +46,7 @@ def test_a_repeat_under_one_key_makes_no_second_token(acme):
 
 def test_only_operators_and_no_machine(acme, api):
     unknown = uuid4()
-    for caller, code in ((signed_in(acme, "alice"), "role_missing"), (api, "scope_missing")):
+    for caller, code in ((signed_in(acme, "alice"), "role_missing"), (api, "people_only")):
         is_problem(caller.get("tokens"), 403, code)
         is_problem(caller.post("tokens", NEW), 403, code)
         is_problem(caller.post(f"tokens/{unknown}/rotate", {}), 403, code)

@@ -186,3 +186,12 @@ def test_another_organizations_token_is_not_found(acme, globex):
     with pytest.raises(NotFound):
         globex.run(RevokeToken(token_id=token_id(text)))
     authenticate_token(text, now=NOW)
+
+
+def test_a_token_is_bound_to_pools_of_its_own_organization(acme, globex):
+    for pools in ((new_id(),), (globex.pools["h100"],), (acme.pools["h100"], new_id())):
+        with pytest.raises(NotFound) as raised:
+            acme.token(Scope.USAGE_WRITE, pools=pools)
+        assert (raised.value.code, raised.value.field) == ("pool_unknown", "pool_ids")
+        assert len(raised.value.facts["unknown"]) == 1
+    assert acme.token(Scope.USAGE_WRITE, pools=(acme.pools["h100"],))
