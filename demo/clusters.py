@@ -2,7 +2,7 @@
 
 Before SINCE the clusters only reported what had run. Then they begin to ask for admission: a
 snapshot tells what runs, and from there on every job is asked for, started and ended at its time,
-with a sign of life for all that run every few minutes. The jobs are those of the usage records,
+with a sign of life of all that run every hour. The jobs are those of the usage records,
 under the same keys, so what was held and what was reported are the same use.
 """
 
@@ -15,14 +15,21 @@ from accounting.importers.record import ImportedRecord
 from quota import wire
 from quota.commands.admissions import AdmitBatch
 from quota.commands.allocations import HeartbeatAllocations, ReleaseAllocations, StartAllocations
+from quota.commands.policies import SetAdmissionPolicy
 from quota.commands.snapshots import ReconcilePool
 
-SINCE: Final = timedelta(hours=6)
-BEAT: Final = timedelta(minutes=12)
-"""Within the lease of 15 minutes."""
+SINCE: Final = timedelta(hours=24)
+POLICY: Final = SetAdmissionPolicy(
+    hold_seconds=300,
+    lease_seconds=7 * 86_400,
+    heartbeat_seconds=3_600,
+    interactive_seconds_max=8 * 3_600,
+)
+"""Long leases: no cluster is there to give signs of life once the demo is loaded."""
+BEAT: Final = timedelta(seconds=POLICY.heartbeat_seconds)
 HELD: Final = timedelta(seconds=20)
 """From the admission of a job to its start."""
-INTERACTIVE_MAX: Final = timedelta(hours=8)
+INTERACTIVE_MAX: Final = timedelta(seconds=POLICY.interactive_seconds_max)
 """P2 is bounded to this; work that takes longer is asked for as P3."""
 
 

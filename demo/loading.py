@@ -9,7 +9,6 @@ where it stopped; the scheduler's token comes last and says that all is there.
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -20,7 +19,7 @@ from accounting import importing
 from accounting.importers import sacct
 from accounting.importers.formats import text_lines
 from accounting.importers.record import ImportedRecord
-from demo import clusters, history, quota_history
+from demo import history, quota_history, steps
 from demo.tenant import Tenant
 from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
 from ledger import scope
@@ -28,14 +27,12 @@ from ledger.errors import Conflict
 from ledger.execution import Context
 from ledger.ids import new_id
 from ledger.types import SYSTEM, Actor, ActorKind
-from quota.commands.pools import DefineFlavor, OpenPool, SetUnavailable
-from quota.commands.quotas import SetQuota
+from quota.commands.pools import DefineFlavor, OpenPool
 from quota.queries import pools_with_weights
 from tenancy import queries, tokens
-from tenancy.commands.accounts import MoveAccount, SetAccountShares
 from tenancy.commands.imports import ImportTree
 from tenancy.commands.organizations import CreateOrganization
-from tenancy.commands.people import AddPerson, GrantRole, LinkLogin, SetAssociation
+from tenancy.commands.people import AddPerson, GrantRole, LinkLogin
 from tenancy.commands.tokens import IssueToken, RotateToken
 from tenancy.domain.roles import Role, Scope
 from tenancy.importers import sacctmgr
@@ -124,7 +121,7 @@ def load_generated(
     _logins(tenant, users)
     say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
     for quota in quota_history.INITIAL:
-        _promise(
+        steps.promise(
             tenant,
             quota_history.Promised(quota=quota),
             f"quota/{quota.account}/{quota.pool}",
@@ -138,7 +135,7 @@ def load_generated(
     since = (start - timedelta(days=start.weekday())).replace(
         hour=5, minute=30, second=0, microsecond=0
     )
-    pending = _between_reports(tenant, demo, clusters_of, reporters, now=now)
+    pending = steps.between_reports(tenant, demo, clusters_of, reporters, now=now)
     for at, cluster, records in history.reports(
         demo.records, clusters=clusters_of, since=since, now=now
     ):
@@ -310,89 +307,3 @@ def _report(
     context = Context(organization_id=tenant.id, actor=by, now=at)
     answer = importing.record_batch(content.batch, context)
     assert answer.accepted + answer.duplicates == len(records), answer.records[:3]
-
-
-def _between_reports(
-    tenant: Tenant,
-    demo: Demo,
-    clusters_of: Mapping[str, str],
-    reporters: Mapping[str, Actor],
-    *,
-    now: datetime,
-) -> list[tuple[datetime, Callable[[], None]]]:
-    """Everything that happened besides the weekly reports, in its order."""
-    steps: list[tuple[datetime, Callable[[], None]]] = []
-    for dated in history.CHANGES:
-        at = now - timedelta(days=dated.days_ago)
-        steps.append((at, partial(_change, tenant, at, dated)))
-    for step in quota_history.STEPS:
-        at = now - timedelta(days=step.days_ago)
-        steps.append((at, partial(_quota_step, tenant, at, step)))
-    for told in clusters.messages(demo.records, clusters=clusters_of, now=now):
-        run = partial(tenant.run, told.command, told.step, at=told.at, by=reporters[told.cluster])
-        steps.append((told.at, run))
-    return sorted(steps, key=lambda one: one[0])
-
-
-def _quota_step(tenant: Tenant, at: datetime, step: quota_history.QuotaStep) -> None:
-    change, name = step.change, f"quota-step/{step.days_ago}"
-    facts = {"at": at, "by": tenant.person(step.by), "reason": step.reason}
-    match change:
-        case quota_history.Promised():
-            _promise(tenant, change, name, **facts)
-        case quota_history.Failed():
-            command = SetUnavailable(pool_id=tenant.pools[change.pool], unavailable=change.units)
-            tenant.run(command, name, **facts)
-
-
-def _promise(
-    tenant: Tenant,
-    promised: quota_history.Promised,
-    step: str,
-    *,
-    at: datetime | None = None,
-    **facts: Any,
-) -> None:
-    def later(days: float | None) -> datetime | None:
-        return None if days is None else (at or tenant.at) + timedelta(days=days)
-
-    quota = promised.quota
-    lender = promised.carve_from
-    command = SetQuota(
-        account_id=tenant.accounts[quota.account],
-        pool_id=tenant.pools[quota.pool],
-        guaranteed=quota.guaranteed,
-        borrowing_limit=quota.borrowing_limit,
-        lending_limit=quota.lending_limit,
-        carve_from_id=tenant.accounts[lender] if lender else None,
-        effective_at=later(promised.starts_in_days),
-        ends_at=later(promised.ends_in_days),
-    )
-    tenant.run(command, step, at=at, **facts)
-
-
-def _change(tenant: Tenant, at: datetime, dated: history.DatedChange) -> None:
-    change = dated.change
-    match change:
-        case history.Moved():
-            command: Any = MoveAccount(
-                account_id=tenant.accounts[change.account],
-                to_parent_id=tenant.accounts[change.parent],
-            )
-        case history.Weighed():
-            command = SetAccountShares(
-                account_id=tenant.accounts[change.account], shares=change.shares
-            )
-        case history.PersonWeighed():
-            command = SetAssociation(
-                account_id=tenant.accounts[change.account],
-                person_id=tenant.people[change.person],
-                shares=change.shares,
-            )
-    tenant.run(
-        command,
-        f"change/{dated.days_ago}",
-        at=at,
-        by=tenant.person(dated.by),
-        reason=dated.reason,
-    )

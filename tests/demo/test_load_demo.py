@@ -250,3 +250,13 @@ def test_pools_and_allocations_tell_a_story() -> None:
     assert {name for name, units in over.items() if units} == {organization.ASCEND}
     assert [one.account for one in to_come] == ["robotics"]
     assert rows("meridian", "SELECT count(*) FROM quota_quota WHERE ends_at IS NOT NULL") == [(1,)]
+
+
+def test_after_a_long_pause_what_runs_counts_again() -> None:
+    load()
+    later = NOW + timedelta(days=20)
+    live = f"SELECT count(*) FROM quota_allocation WHERE lapses_at > '{later.isoformat()}'"
+    assert rows("meridian", live) == [(0,)]
+    assert "signs of life" in load(now=later)
+    assert rows("meridian", live)[0][0] > 50
+    assert "signs of life" not in load(now=later + timedelta(hours=1))

@@ -13,8 +13,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import AuthenticationFailed
 
-from demo import loading, organization
+from demo import loading, organization, steps
 from demo.generator import generate
+from demo.tenant import Tenant
 from demo.values import Demo
 from ledger.errors import DomainError
 from tenancy.authentication import authenticate_token
@@ -75,6 +76,8 @@ class Command(BaseCommand):
         begun_at = loading.began(organization.SLUG, name=organization.NAME)
         ids = [_complete(organization.SLUG, organization.NAME)]
         ids.append(_complete(loading.LAB_SLUG, loading.LAB_NAME))
+        if ids[0] is not None and steps.wake(Tenant(id=ids[0], at=clock), now=clock):
+            self._say("The clusters gave signs of life again.")
         if all(ids) and password is None and self._is_good(known, ids, now=clock):
             return False
         demo = generate(now=begun_at or clock, seed=seed)
