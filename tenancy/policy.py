@@ -5,7 +5,7 @@ from uuid import UUID
 from ledger.errors import Denied, NotFound
 from ledger.sql import server_cursor
 from ledger.types import Actor, ActorKind
-from tenancy.domain.roles import SYSTEM_ONLY, Scope, granting, permitted
+from tenancy.domain.roles import SYSTEM_ONLY, TAKE_PART, Scope, granting, permitted
 
 _SCOPES = frozenset(Scope)
 
@@ -40,6 +40,9 @@ def authorize(
                 facts={"permission": permission, "scopes": sorted(actor.scopes)},
             )
         return
+    if permission == TAKE_PART:
+        _check_person(actor, organization_id)
+        return
     held = permissions_on(actor, account_id, organization_id)
     if permission not in held or permission == SYSTEM_ONLY:
         roles = granting(permission)
@@ -49,6 +52,16 @@ def authorize(
             f"Ask for one of the roles {', '.join(roles) or 'none'} on this account.",
             facts={"permission": permission, "roles": list(roles)},
         )
+
+
+def _check_person(actor: Actor, organization_id: UUID) -> None:
+    with server_cursor() as cursor:
+        known = cursor.execute(
+            "SELECT 1 FROM tenancy_person WHERE organization_id = %b AND id = %b",
+            (organization_id, actor.id),
+        ).fetchone()
+    if known is None:
+        raise Denied("not_of_the_organization", "You are nobody in this organization.")
 
 
 def may(actor: Actor, permission: str, account_id: UUID | None, organization_id: UUID) -> bool:

@@ -36,13 +36,21 @@ TREE_WRITE = "tree:write"
 TOKEN_WRITE = "token:write"
 POLICY_WRITE = "policy:write"
 POOL_WRITE = "pool:write"
+RATE_WRITE = "rate:write"
+REQUEST_WRITE = "request:write"
+REQUEST_REVIEW = "request:review"
+TAKE_PART = "person"
+"""Held by every person of the organization: for what only the loaded state can permit, such as a
+decision in the place of an absent approver."""
 SYSTEM_ONLY = "system"
 
 PERMISSIONS: dict[Role, frozenset[str]] = {
     Role.MEMBER: frozenset({READ, Scope.PRIORITY_READ}),
-    Role.LEAD: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, PEOPLE_WRITE}),
-    Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ}),
-    Role.FINANCE: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, Scope.EXPORT_READ}),
+    Role.LEAD: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, PEOPLE_WRITE, REQUEST_WRITE}),
+    Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW}),
+    Role.FINANCE: frozenset(
+        {READ, Scope.PRIORITY_READ, LEDGER_READ, RATE_WRITE, Scope.EXPORT_READ}
+    ),
     Role.OPERATOR: frozenset(
         {
             READ,
@@ -52,6 +60,8 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             TOKEN_WRITE,
             POLICY_WRITE,
             POOL_WRITE,
+            REQUEST_WRITE,
+            REQUEST_REVIEW,
             Scope.PRIORITY_READ,
             Scope.USAGE_WRITE,
             Scope.ADMISSION_WRITE,
