@@ -4,6 +4,22 @@ the ledger; all others are projections."""
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from accounting.rate_models import RateGrade, RateLine, RateVersion
+
+__all__ = (
+    "DecayedUsage",
+    "FairshareState",
+    "OpenUsage",
+    "RateGrade",
+    "RateLine",
+    "RateVersion",
+    "UsageBatch",
+    "UsageDay",
+    "UsageKey",
+    "UsageRecord",
+    "UsageSource",
+)
+
 
 class UsageRecord(models.Model):
     """Measured use, partitioned by the month it started. Rows are never changed: a correction adds

@@ -5,6 +5,7 @@ import importlib
 from accounting import verification as accounting_verification
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
+from accounting.rate_projectors import PROJECTORS as RATES
 from config.api import operation
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
@@ -33,6 +34,7 @@ COMMAND_MODULES = (
     "quota.commands.snapshots",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
+    "accounting.commands.rates",
 )
 
 NOTICE_MODULES = (
@@ -49,6 +51,7 @@ def connect() -> None:
     projection.register(QUOTA)
     projection.register(ALLOCATIONS)
     projection.register(ACCOUNTING)
+    projection.register(RATES)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("allocations", quota_verification.verify_allocations)

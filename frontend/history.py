@@ -57,6 +57,9 @@ SENTENCES = {
     "usage.settled": "Records that ended by {until} settled",
     "fairshare.policy_set": "Fair-share policy set: {algorithm}, half-life {half_life}",
     "fairshare.reset": "Use before {at} no longer counts for priority",
+    "rates.published": "Rates in {currency} published, from {effective_from}",
+    "rates.withdrawn": "Rates that did not hold yet withdrawn",
+    "rates.grade_set": "Rate grade of {account_id} set to {grade} from {effective_from}",
     "ledger.lane_heads_recorded": "Heads of all hash chains recorded",
 }
 

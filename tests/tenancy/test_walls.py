@@ -16,6 +16,7 @@ from quota.commands.quotas import SetQuota
 from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
+from tests.accounting import sample_rates
 from tests.world import NOW, Tenant, record
 
 DEFINER_FUNCTIONS = {
@@ -84,6 +85,7 @@ def place(owner) -> Tenant:
     times = {"hold_seconds": 60, "lease_seconds": 600, "heartbeat_seconds": 60}
     acme.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")
     acme.run(AdmitBatch(requests=(job,)))
+    sample_rates.publish(acme)
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
 
