@@ -46,6 +46,7 @@ SENTENCES = {
     "allocation.leases_renewed": "Running jobs in {pool_id} were heard of",
     "allocation.resized": "{allocation_id} now has {units} units, before {units_before}",
     "allocation.promoted": "{units} units of {account_id} rose from {tier_before} to {tier}",
+    "allocation.demoted": "{units} units of {account_id} fell from {tier_before} to {tier}",
     "allocation.released": "{units} {tier} units of {account_id} given back",
     "allocation.preempted": "{units} {tier} units of {account_id} taken back",
     "allocation.expired": "{units} {tier} units of {account_id} expired",

@@ -66,7 +66,10 @@ class _Made(_OfAllocation):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationHeld(_Made):
     """A job was admitted: units are held for it until `hold_until`, within which it must start.
-    `slow`: they come back later than the pool's reclaim target."""
+    `slow`: they come back later than the pool's reclaim target. `leads`: the first allocation of
+    the admission, by which the attempt is claimed once in all pools."""
+
+    leads: bool = False
 
 
 @event("allocation.adopted")
@@ -127,11 +130,10 @@ class AllocationResized(_OfAllocation):
     lease_until: datetime
 
 
-@event("allocation.promoted")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllocationPromoted(_OfAllocation):
-    """Guarantees became free, so the units rose to a better tier. `at`: since when a running job
-    has it; None where the job has not started."""
+class Reclassified(_OfAllocation):
+    """The same units in another tier. `at`: since when a running job has it; None where the job
+    has not started."""
 
     account_id: UUID
     units: int
@@ -139,6 +141,20 @@ class AllocationPromoted(_OfAllocation):
     tier_before: str
     slow: bool
     at: datetime | None
+
+
+@event("allocation.promoted")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationPromoted(Reclassified):
+    """Guarantees became free, so the units rose to a better tier. `at`: since when a running job
+    has it; None where the job has not started."""
+
+
+@event("allocation.demoted")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationDemoted(Reclassified):
+    """A guarantee was lowered by a change that exposes, so units above it are borrowed now. `at`:
+    since when a running job has the tier; None where the job has not started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

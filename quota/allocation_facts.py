@@ -5,6 +5,7 @@ from uuid import UUID
 
 from quota import allocation_events as ev
 from quota.domain.lifecycle import LIVE, Allocation
+from quota.domain.values import TIERS
 
 _ENDED: dict[str, type[ev.Ended]] = {
     "released": ev.AllocationReleased,
@@ -23,9 +24,9 @@ class StoredAllocation:
     value: Allocation
 
 
-def held(made: StoredAllocation) -> ev.AllocationHeld:
-    """A new hold."""
-    return ev.AllocationHeld(**_made(made))
+def held(made: StoredAllocation, *, leads: bool) -> ev.AllocationHeld:
+    """A new hold; the first one of an admission leads."""
+    return ev.AllocationHeld(**_made(made), leads=leads)
 
 
 def adopted(made: StoredAllocation) -> ev.AllocationAdopted:
@@ -82,7 +83,8 @@ def change(before: StoredAllocation, after: Allocation) -> ev.Event | ev.Renewal
             lease_until=after.lease_until,
         )
     if after.tier != was.tier:
-        return ev.AllocationPromoted(
+        rises = TIERS.index(after.tier) < TIERS.index(was.tier)
+        return (ev.AllocationPromoted if rises else ev.AllocationDemoted)(
             **place,
             account_id=was.account,
             units=after.units,

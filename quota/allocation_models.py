@@ -13,7 +13,8 @@ class Allocation(models.Model):
 
     `lapses_at` is when it expires unless something is heard, and NULL once it has ended; so it
     tells what still holds capacity. `slow`: its units come back later than the pool's reclaim
-    target. `steps` are [instant, units, tier] of every change while it ran.
+    target. `steps` are [instant, units, tier] of every change while it ran. `leads`: it is the
+    first one of its admission; a job's attempt has one at most, in whichever pools it asks.
     """
 
     pk = models.CompositePrimaryKey("organization_id", "id")
@@ -43,6 +44,7 @@ class Allocation(models.Model):
     lapses_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     adopted = models.BooleanField()
+    leads = models.BooleanField(db_default=False)
     labels = models.JSONField()
     steps = models.JSONField()
 
@@ -51,6 +53,13 @@ class Allocation(models.Model):
         constraints = [
             models.UniqueConstraint(
                 "organization_id", "key", "attempt", "pool_id", name="quota_allocation_job"
+            ),
+            models.UniqueConstraint(
+                "organization_id",
+                "key",
+                "attempt",
+                condition=Q(leads=True),
+                name="quota_allocation_claim",
             ),
             models.CheckConstraint(
                 condition=Q(

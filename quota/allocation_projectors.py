@@ -1,13 +1,13 @@
 """Events of allocations to rows, set-based. They decide nothing: an event says everything."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from ledger.projection import ProjectedTable, Projector
-from ledger.sql import server_cursor
+from ledger.sql import row_values, rows_of, server_cursor
 from ledger.types import RecordedEvent
 from quota import allocation_events as ev
 from quota.events import PoolReclaimTargetSet
@@ -18,73 +18,106 @@ ALLOCATION = ProjectedTable(name="quota_allocation", key=("organization_id", "id
 HOLDING = ProjectedTable(name="quota_holding", key=("organization_id", "pool_id", "account_id"))
 POLICY = ProjectedTable(name="quota_admissionpolicy", key=("organization_id",))
 
+_MADE_COLUMNS = {
+    "id": "uuid",
+    "pool_id": "uuid",
+    "key": "text",
+    "attempt": "int",
+    "account_id": "uuid",
+    "person_id": "uuid",
+    "units": "bigint",
+    "min_units": "bigint",
+    "wanted_units": "bigint",
+    "priority_class": "text",
+    "tier": "text",
+    "tier_wish": "text",
+    "reclaim_seconds": "int",
+    "slow": "boolean",
+    "lease_seconds": "int",
+    "duration_seconds": "int",
+    "held_at": "timestamptz",
+    "hold_until": "timestamptz",
+    "started_at": "timestamptz",
+    "heard_at": "timestamptz",
+    "lease_until": "timestamptz",
+    "labels": "text",
+    "steps": "text",
+    "leads": "boolean",
+}
 _MADE = """
 INSERT INTO quota_allocation (organization_id, id, pool_id, key, attempt, account_id, person_id,
     units, min_units, wanted_units, priority_class, tier, tier_wish, reclaim_seconds, slow,
     lease_seconds, duration_seconds, state, held_at, hold_until, started_at, heard_at, lease_until,
-    lapses_at, ended_at, adopted, labels, steps)
+    lapses_at, ended_at, adopted, labels, steps, leads)
 SELECT %b::uuid, id, pool_id, key, attempt, account_id, person_id, units, min_units, wanted_units,
     priority_class, tier, tier_wish, reclaim_seconds, slow, lease_seconds, duration_seconds,
     %b::text, held_at, hold_until, started_at, heard_at, lease_until,
-    coalesce(lease_until, hold_until), NULL, %b::boolean, labels::jsonb, steps::jsonb
-FROM unnest(%b::uuid[], %b::uuid[], %b::text[], %b::int[], %b::uuid[], %b::uuid[], %b::bigint[],
-    %b::bigint[], %b::bigint[], %b::text[], %b::text[], %b::text[], %b::int[], %b::boolean[],
-    %b::int[], %b::int[], %b::timestamptz[], %b::timestamptz[], %b::timestamptz[],
-    %b::timestamptz[], %b::timestamptz[], %b::text[], %b::text[])
-AS new(id, pool_id, key, attempt, account_id, person_id, units, min_units, wanted_units,
-    priority_class, tier, tier_wish, reclaim_seconds, slow, lease_seconds, duration_seconds,
-    held_at, hold_until, started_at, heard_at, lease_until, labels, steps)
+    coalesce(lease_until, hold_until), NULL, %b::boolean, labels::jsonb, steps::jsonb, leads
+FROM {rows}
 """
 
 _AMOUNTS = ("guaranteed", "borrowed", "spot", "slow_borrowed", "slow_spot")
-_DELTAS = (
-    "unnest(%b::uuid[], %b::uuid[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], "
-    f"%b::bigint[]) AS d(pool_id, account_id, {', '.join(_AMOUNTS)})"
-)
+_DELTA_COLUMNS = {"pool_id": "uuid", "account_id": "uuid", **dict.fromkeys(_AMOUNTS, "bigint")}
 _COME = f"""
 INSERT INTO quota_holding AS h (organization_id, pool_id, account_id, {", ".join(_AMOUNTS)})
-SELECT %b::uuid, d.* FROM {_DELTAS}
+SELECT %b::uuid, n.* FROM {{rows}}
 ON CONFLICT (organization_id, pool_id, account_id) DO UPDATE
 SET {", ".join(f"{name} = h.{name} + excluded.{name}" for name in _AMOUNTS)}
 """
 _MOVE = f"""
-UPDATE quota_holding h SET {", ".join(f"{name} = h.{name} + d.{name}" for name in _AMOUNTS)}
-FROM {_DELTAS}
-WHERE h.organization_id = %b::uuid AND h.pool_id = d.pool_id AND h.account_id = d.account_id
+UPDATE quota_holding h SET {", ".join(f"{name} = h.{name} + n.{name}" for name in _AMOUNTS)}
+FROM {{rows}}
+WHERE h.organization_id = %b::uuid AND h.pool_id = n.pool_id AND h.account_id = n.account_id
 """
 
+_STARTED_COLUMNS = {
+    "id": "uuid",
+    "started_at": "timestamptz",
+    "heard_at": "timestamptz",
+    "lease_until": "timestamptz",
+    "steps": "text",
+}
 _STARTED = """
 UPDATE quota_allocation a SET state = 'running', started_at = n.started_at, heard_at = n.heard_at,
     lease_until = n.lease_until, lapses_at = n.lease_until, steps = a.steps || n.steps::jsonb
-FROM unnest(%b::uuid[], %b::timestamptz[], %b::timestamptz[], %b::timestamptz[], %b::text[])
-    AS n(id, started_at, heard_at, lease_until, steps)
-WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
 """
+_RENEWED_COLUMNS = {"id": "uuid", "heard_at": "timestamptz", "lease_until": "timestamptz"}
 _RENEWED = """
 UPDATE quota_allocation a SET heard_at = n.heard_at, lease_until = n.lease_until,
     lapses_at = n.lease_until
-FROM unnest(%b::uuid[], %b::timestamptz[], %b::timestamptz[]) AS n(id, heard_at, lease_until)
-WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
 """
+_RESIZED_COLUMNS = {
+    "id": "uuid",
+    "units": "bigint",
+    "heard_at": "timestamptz",
+    "lease_until": "timestamptz",
+    "steps": "text",
+}
 _RESIZED = """
 UPDATE quota_allocation a SET units = n.units, heard_at = n.heard_at, lease_until = n.lease_until,
     lapses_at = n.lease_until, steps = a.steps || n.steps::jsonb
-FROM unnest(%b::uuid[], %b::bigint[], %b::timestamptz[], %b::timestamptz[], %b::text[])
-    AS n(id, units, heard_at, lease_until, steps)
-WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
 """
-_PROMOTED = """
+_RECLASSIFIED_COLUMNS = {"id": "uuid", "tier": "text", "steps": "text"}
+_RECLASSIFIED = """
 UPDATE quota_allocation a SET tier = n.tier, steps = a.steps || n.steps::jsonb
-FROM unnest(%b::uuid[], %b::text[], %b::text[]) AS n(id, tier, steps)
-WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
 """
+_ENDED_COLUMNS = {
+    "id": "uuid",
+    "ended_at": "timestamptz",
+    "started_at": "timestamptz",
+    "heard_at": "timestamptz",
+    "lease_until": "timestamptz",
+    "steps": "text",
+}
 _ENDED = """
 UPDATE quota_allocation a SET state = %b::text, ended_at = n.ended_at, lapses_at = NULL,
     started_at = coalesce(n.started_at, a.started_at), heard_at = coalesce(n.heard_at, a.heard_at),
     lease_until = coalesce(n.lease_until, a.lease_until), steps = a.steps || n.steps::jsonb
-FROM unnest(%b::uuid[], %b::timestamptz[], %b::timestamptz[], %b::timestamptz[],
-    %b::timestamptz[], %b::text[]) AS n(id, ended_at, started_at, heard_at, lease_until, steps)
-WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
 """
 _SLOW = """
 UPDATE quota_allocation SET slow = reclaim_seconds > %b::int
@@ -118,10 +151,9 @@ class _Deltas:
         if data.slow and tier != "guaranteed":
             amounts[_AMOUNTS.index(f"slow_{tier}")] += units
 
-    def arrays(self) -> list[list]:
+    def rows(self) -> list[tuple]:
         # Sorted, so that rows are locked in one order whatever was in the batch.
-        rows = [(*place, *amounts) for place, amounts in sorted(self._found.items())]
-        return [list(column) for column in zip(*rows, strict=True)]
+        return [(*place, *amounts) for place, amounts in sorted(self._found.items())]
 
 
 def made(run: Run) -> None:
@@ -141,20 +173,27 @@ def made(run: Run) -> None:
                 *(data.priority_class, data.tier, data.tier_wish, data.reclaim_seconds, data.slow),
                 *(data.lease_seconds, data.duration_seconds, data.held_at, data.hold_until),
                 *(*times, msgspec.json.encode(data.labels).decode(), steps),
+                not adopted and data.leads,
             )
         )
-    columns = [list(column) for column in zip(*rows, strict=True)]
     organization_id = run[0].organization_id
     state = "running" if adopted else "held"
-    values = (organization_id, state, adopted, *columns, organization_id, *deltas.arrays())
+    changes = deltas.rows()
+    made_sql = _MADE.format(rows=_new(_MADE_COLUMNS, len(rows)))
+    come_sql = _COME.format(rows=_new(_DELTA_COLUMNS, len(changes)))
+    values = (organization_id, state, adopted, *row_values(rows))
     with server_cursor() as cursor:
-        cursor.execute(f"WITH made AS ({_MADE}) {_COME}", values)
+        cursor.execute(
+            f"WITH made AS ({made_sql}) {come_sql}",
+            (*values, organization_id, *row_values(changes)),
+        )
 
 
 def started(run: Run) -> None:
     """Jobs that run."""
     _update(
         _STARTED,
+        _STARTED_COLUMNS,
         run,
         (
             (
@@ -170,7 +209,7 @@ def renewed(run: Run) -> None:
     """Leases that were extended; the last word about each counts."""
     latest = {one.allocation_id: one for data in _data(run) for one in data.renewals}
     rows = ((one.allocation_id, one.heard_at, one.lease_until) for one in latest.values())
-    _update(_RENEWED, run, rows)
+    _update(_RENEWED, _RENEWED_COLUMNS, run, rows)
 
 
 def resized(run: Run) -> None:
@@ -184,6 +223,7 @@ def resized(run: Run) -> None:
         steps.setdefault(data.allocation_id, []).append([data.at, data.units, data.tier])
     _update(
         _RESIZED,
+        _RESIZED_COLUMNS,
         run,
         (
             (data.allocation_id, data.units, data.heard_at, data.lease_until, _json(steps[key]))
@@ -193,14 +233,15 @@ def resized(run: Run) -> None:
     _move(run, deltas)
 
 
-def promoted(run: Run) -> None:
-    """Better tiers. An allocation rises once in a command."""
+def reclassified(run: Run) -> None:
+    """Other tiers. An allocation rises or falls once in a command."""
     deltas = _Deltas()
     for data in _data(run):
         deltas.add(data, data.tier_before, -data.units)
         deltas.add(data, data.tier, data.units)
     _update(
-        _PROMOTED,
+        _RECLASSIFIED,
+        _RECLASSIFIED_COLUMNS,
         run,
         (
             (data.allocation_id, data.tier, _step(data.at, data.units, data.tier))
@@ -223,7 +264,7 @@ def ended(run: Run) -> None:
         )
         for data in _data(run)
     )
-    _update(_ENDED, run, rows, state)
+    _update(_ENDED, _ENDED_COLUMNS, run, rows, state)
     _move(run, deltas)
 
 
@@ -269,15 +310,23 @@ def policy_set(run: Run) -> None:
         )
 
 
-def _update(sql: str, run: Run, rows: Iterable[tuple], *before: Any) -> None:
-    columns = [list(column) for column in zip(*rows, strict=True)]
+def _new(columns: Mapping[str, str], count: int) -> str:
+    return f"{rows_of(columns, count)} AS n({', '.join(columns)})"
+
+
+def _update(
+    sql: str, columns: Mapping[str, str], run: Run, rows: Iterable[tuple], *before: Any
+) -> None:
+    found = list(rows)
     with server_cursor() as cursor:
-        cursor.execute(sql, (*before, *columns, run[0].organization_id))
+        cursor.execute(
+            sql.format(rows=_new(columns, len(found))),
+            (*before, *row_values(found), run[0].organization_id),
+        )
 
 
 def _move(run: Run, deltas: _Deltas) -> None:
-    with server_cursor() as cursor:
-        cursor.execute(_MOVE, (*deltas.arrays(), run[0].organization_id))
+    _update(_MOVE, _DELTA_COLUMNS, run, deltas.rows())
 
 
 def _projector(event_type: type[ev.Event], project: Callable[[Run], None], *tables) -> Projector:
@@ -297,7 +346,8 @@ PROJECTORS = (
     _projector(ev.AllocationStarted, started, ALLOCATION),
     _projector(ev.AllocationLeasesRenewed, renewed, ALLOCATION),
     _projector(ev.AllocationResized, resized, *_BOTH),
-    _projector(ev.AllocationPromoted, promoted, *_BOTH),
+    _projector(ev.AllocationPromoted, reclassified, *_BOTH),
+    _projector(ev.AllocationDemoted, reclassified, *_BOTH),
     _projector(ev.AllocationReleased, ended, *_BOTH),
     _projector(ev.AllocationPreempted, ended, *_BOTH),
     _projector(ev.AllocationExpired, ended, *_BOTH),

@@ -27,6 +27,7 @@ MESSAGES: Final[dict[Code, str]] = {
     "preempted": "Its units are free again.",
     "expired": "It had lapsed.",
     "promoted": "It has a better tier.",
+    "demoted": "Its account's guarantee was lowered; it is borrowed now.",
     "already_running": "It was running already; its recorded start stands.",
     "already_ended": "It had ended already; the first end stands.",
     "ended_otherwise": "It had ended in another way; the first end stands.",

@@ -134,7 +134,8 @@ class QuotaSet(_Quota):
     """An account's quota in a pool, in force since the event occurred. `ends_at` and `returns_to`
     come together. `lender_id`: whose own guarantee pays for a rise and takes back what is freed;
     `borrower_id`: this account is the lender of that one's change. `change_id`: the scheduled
-    change that fell due. `expose`: what runs above a lowered guarantee becomes borrowed."""
+    change that fell due. `expose`: what runs above a lowered guarantee becomes borrowed;
+    `end_exposes`: what runs above the guarantee that the end leaves will."""
 
     quota: QuotaValues
     ends_at: datetime | None = None
@@ -143,17 +144,19 @@ class QuotaSet(_Quota):
     borrower_id: UUID | None = None
     change_id: UUID | None = None
     expose: bool = False
+    end_exposes: bool = False
 
 
 @event("quota.ended")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaEnded(_Quota):
     """A temporary quota is over, by itself or early; `quota` stands again, and the lender has back
-    what it lent."""
+    what it lent. `expose`: what runs above a lowered guarantee becomes borrowed."""
 
     quota: QuotaValues
     early: bool
     lender_id: UUID | None = None
+    expose: bool = False
 
 
 @event("quota.scheduled")

@@ -4,16 +4,32 @@ from django.db import models
 from django.db.models import Q
 
 from quota.allocation_models import AdmissionPolicy, Allocation, Holding
+from quota.request_models import (
+    AttachmentContent,
+    Delegation,
+    QuotaRequest,
+    RequestAttachment,
+    RequestComment,
+    RequestDecision,
+    RequestPolicyRow,
+)
 
 __all__ = (
     "AdmissionPolicy",
     "Allocation",
+    "AttachmentContent",
+    "Delegation",
     "Flavor",
     "Holding",
     "Pool",
     "PoolHistory",
     "Quota",
     "QuotaHistory",
+    "QuotaRequest",
+    "RequestAttachment",
+    "RequestComment",
+    "RequestDecision",
+    "RequestPolicyRow",
     "ScheduledQuota",
 )
 
@@ -92,7 +108,7 @@ class PoolHistory(models.Model):
 
 class QuotaColumns(models.Model):
     """What an account is promised in a pool, and what it returns to. NULL limits are no limits;
-    `base_*` and `lender_id` mean something where `ends_at` is set."""
+    `base_*`, `lender_id` and `end_exposes` mean something where `ends_at` is set."""
 
     organization_id = models.UUIDField()
     account_id = models.UUIDField()
@@ -105,6 +121,7 @@ class QuotaColumns(models.Model):
     base_borrowing_limit = models.BigIntegerField(null=True)
     base_lending_limit = models.BigIntegerField(null=True)
     lender_id = models.UUIDField(null=True)
+    end_exposes = models.BooleanField(db_default=False)
     event_id = models.UUIDField()
 
     class Meta:

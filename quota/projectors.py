@@ -136,13 +136,13 @@ def _distinct(run: Run) -> Iterator[list[RecordedEvent]]:
 _NEW = (
     "unnest(%b::uuid[], %b::uuid[], %b::uuid[], %b::uuid[], %b::timestamptz[], %b::bigint[], "
     "%b::bigint[], %b::bigint[], %b::timestamptz[], %b::bigint[], %b::bigint[], %b::bigint[], "
-    "%b::uuid[]) AS n(organization_id, account_id, pool_id, event_id, at, guaranteed, "
-    "borrowing_limit, lending_limit, ends_at, base_guaranteed, base_borrowing_limit, "
-    "base_lending_limit, lender_id)"
+    "%b::uuid[], %b::boolean[]) AS n(organization_id, account_id, pool_id, event_id, at, "
+    "guaranteed, borrowing_limit, lending_limit, ends_at, base_guaranteed, base_borrowing_limit, "
+    "base_lending_limit, lender_id, end_exposes)"
 )
 _COLUMNS = (
     "organization_id, account_id, pool_id, event_id, guaranteed, borrowing_limit, lending_limit, "
-    "ends_at, base_guaranteed, base_borrowing_limit, base_lending_limit, lender_id"
+    "ends_at, base_guaranteed, base_borrowing_limit, base_lending_limit, lender_id, end_exposes"
 )
 _SELECTED = ", ".join(f"n.{name}" for name in _COLUMNS.split(", "))
 _SAME = (
@@ -198,6 +198,7 @@ def _quota_row(event: RecordedEvent) -> tuple:
         base.borrowing_limit if base else None,
         base.lending_limit if base else None,
         data.lender_id if ends_at else None,
+        getattr(data, "end_exposes", False),
     )
 
 

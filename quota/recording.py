@@ -22,11 +22,19 @@ class Books:
 
     Attributes:
         pending: changes still to come.
+        exposed: accounts by pool whose use above their guarantee loses its tier.
+        deferred: a larger command goes on with them and reclassifies in the end.
     """
 
     paths: Paths
     of: dict[UUID, QuotaBook] = field(default_factory=dict)
     pending: dict[UUID, list[Scheduled]] = field(default_factory=dict)
+    exposed: dict[UUID, set[UUID]] = field(default_factory=dict)
+    deferred: bool = False
+
+    def expose(self, pool_id: UUID, account_id: UUID) -> None:
+        """Let what the account uses above its guarantee become borrowed."""
+        self.exposed.setdefault(pool_id, set()).add(account_id)
 
 
 def open_books(
@@ -57,7 +65,10 @@ def open_books(
 
 def record(unit: Unit, pool_id: UUID, changes: Iterable[Change], *, early: bool = False) -> None:
     """Events of changes, as of the instant at which each takes effect."""
+    books: Books | None = unit.memo.get(_MEMO)
     for change in changes:
+        if books is not None and isinstance(change, Became) and change.expose:
+            books.expose(pool_id, change.account)
         data = _lapsed(pool_id, change) if isinstance(change, Lapsed) else _became(pool_id, change)
         if early and isinstance(data, events.QuotaEnded):
             data = events.QuotaEnded(
@@ -66,6 +77,7 @@ def record(unit: Unit, pool_id: UUID, changes: Iterable[Change], *, early: bool 
                 quota=data.quota,
                 early=True,
                 lender_id=data.lender_id,
+                expose=data.expose,
             )
         unit.record(data, occurred_at=change.at)
 
@@ -99,6 +111,7 @@ def _became(pool_id: UUID, change: Became) -> events.QuotaSet | events.QuotaEnde
             quota=values(change.after.quota),
             early=False,
             lender_id=change.other,
+            expose=change.expose,
         )
     by_other = change.kind in ("lent", "repaid")
     return events.QuotaSet(
@@ -116,7 +129,11 @@ def _became(pool_id: UUID, change: Became) -> events.QuotaSet | events.QuotaEnde
 def _end(cell: Cell) -> dict:
     if cell.temporary is None:
         return {}
-    return {"ends_at": cell.temporary.ends_at, "returns_to": values(cell.temporary.base)}
+    return {
+        "ends_at": cell.temporary.ends_at,
+        "returns_to": values(cell.temporary.base),
+        "end_exposes": cell.temporary.expose,
+    }
 
 
 def _lender(cell: Cell) -> UUID | None:

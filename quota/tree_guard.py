@@ -13,6 +13,7 @@ from uuid import UUID
 from ledger.errors import Refused
 from ledger.execution import Unit
 from ledger.sql import server_cursor
+from quota.commands.reclassifying import reclassify
 from quota.domain.changes import QuotaBook, Scheduled
 from quota.recording import Books, open_books
 from tenancy.guards import TreeChange
@@ -33,8 +34,11 @@ def guard(unit: Unit, change: TreeChange) -> None:
     books = open_books(unit, tree_is_locked=True)
     if change.archived:
         _check_archived(books, change.archived, names)
+    after = {**parents, **change.parents}
     if moved:
-        _check_carving(books, {**parents, **change.parents}, names)
+        _check_carving(books, after, names)
+    if not books.deferred:
+        reclassify(unit, books, parents=after)
 
 
 def _check_archived(books: Books, archived: frozenset[UUID], names: Mapping[UUID, str]) -> None:

@@ -16,6 +16,7 @@ from quota.domain.batch import (
     REQUESTS_MAX,
     AdmissionRequest,
     Block,
+    Grant,
     Need,
     Occupant,
     Relief,
@@ -66,16 +67,16 @@ class _Batch:
     def __init__(self, unit: Unit, requests: tuple[wire.Ask, ...]) -> None:
         here = unit.organization_id
         self._unit = unit
-        pools = loading.lock_pools(here, names={n.pool for ask in requests for n in needs_of(ask)})
-        standing = loading.standing(
+        standing = loading.locked_standing(
             here,
-            pools,
             now=unit.now,
+            pool_names={n.pool for ask in requests for n in needs_of(ask)},
             account_names={ask.account for ask in requests},
             person_names={ask.person for ask in requests},
             keys=[ask.key for ask in requests],
         )
         self._standing: Standing = standing
+        pools = standing.pools
         self._pools = {one.pool.name: id_ for id_, one in pools.items()}
         self._accounts = {name: id_ for id_, name in standing.names.items()}
         self._people = standing.people
@@ -124,7 +125,10 @@ class _Batch:
         made = self._made.get((ask.key, ask.attempt))
         if made is not None:
             return _result(ask, "admitted", allocations=made, repeated=True)
-        made = [self._hold(ask, request, grant) for grant in verdict.grants]
+        made = [
+            self._hold(ask, request, grant, leads=number == 0)
+            for number, grant in enumerate(verdict.grants)
+        ]
         self._made[ask.key, ask.attempt] = made
         return _result(ask, "admitted", allocations=made)
 
@@ -171,13 +175,15 @@ class _Batch:
             reclaim_seconds=ask.reclaim_seconds,
         )
 
-    def _hold(self, ask: wire.Ask, request: AdmissionRequest, grant) -> wire.AllocationView:
+    def _hold(
+        self, ask: wire.Ask, request: AdmissionRequest, grant: Grant, *, leads: bool
+    ) -> wire.AllocationView:
         slow = (
             request.reclaim_seconds > self._standing.pools[grant.pool].pool.reclaim_target_seconds
         )
         value = lifecycle.hold(request, grant, now=self._unit.now)
         made = StoredAllocation(self._unit.new_id(), slow, ask.labels or {}, value)
-        self.events.append(facts.held(made))
+        self.events.append(facts.held(made, leads=leads))
         return view(made, self._pool_names, self._standing.names)
 
     def _again(self, ask: wire.Ask, earlier: list[StoredAllocation]) -> wire.AdmissionResult:

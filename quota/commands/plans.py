@@ -22,6 +22,7 @@ from quota.commands.pools import (
     checked_weight,
     record_pool,
 )
+from quota.commands.reclassifying import reclassify
 from quota.domain import promise
 from quota.domain.changes import QuotaBook
 from quota.domain.values import NO_QUOTA, Pool, Quota
@@ -102,6 +103,7 @@ def apply_quota_plan(command: ApplyQuotaPlan, unit: Unit) -> PlanApplied:
     applying.flavors_and_pools()
     applying.tree()
     applying.quotas()
+    applying.tiers()
     affected, count = _affected(before, applying.ground())
     return PlanApplied(
         counts=dict(applying.counts),
@@ -130,6 +132,7 @@ class _Applying:
     known_pools: dict[str, _Known] = field(init=False)
     sizes_before: dict[UUID, Pool] = field(default_factory=dict)
     use: dict[tuple[UUID, UUID], int] = field(init=False)
+    targets: list[events.PoolReclaimTargetSet] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         plan, unit = self.command.plan, self.unit
@@ -139,6 +142,7 @@ class _Applying:
         ]
         # A tree that changes asks for all pools (quota.tree_guard): all at once, in one order.
         self.books = open_books(unit, None if plan.tree.accounts else wanted, tree_is_locked=True)
+        self.books.deferred = True
         self.nodes = {node[0]: node for node in nodes_of(unit.organization_id)}
         self.use = units_in_use(unit.organization_id, self.books.of, now=unit.now)
 
@@ -241,7 +245,11 @@ class _Applying:
                 continue
             maximum = RECLAIM_SECONDS_MAX if name == "reclaim_target_seconds" else UNITS_MAX
             check_range(name, value, maximum)
-            self.unit.record(event(pool_id=known.id, **{name: value}))
+            changed = event(pool_id=known.id, **{name: value})
+            if isinstance(changed, events.PoolReclaimTargetSet):
+                self.targets.append(changed)
+            else:
+                self.unit.record(changed)
             book.pool = replace(book.pool, **{name: value})
             self.note("pools changed", entry.name, f"{name} {has} -> {value}")
 
@@ -276,6 +284,13 @@ class _Applying:
             case tenancy.AccountMoved():
                 account, name, _, depth, archived = self.nodes[data.account_id]
                 self.nodes[account] = (account, name, data.to_parent_id, depth, archived)
+
+    def tiers(self) -> None:
+        """Who falls and rises in what has become of all this; which units are slow is projected
+        with the new reclaim targets afterwards."""
+        parents = {node[0]: node[2] for node in self.nodes.values()}
+        reclassify(self.unit, self.books, parents=parents)
+        self.unit.record(*self.targets)
 
     def quotas(self) -> None:
         wanted: dict[str, dict[UUID, Quota]] = {name: {} for name in self._pool_names()}

@@ -8,6 +8,7 @@ from ledger.errors import Conflict, Invalid, NotFound
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
 from quota import events
+from quota.commands.reclassifying import reclassify
 from quota.domain import promise
 from quota.domain.values import Pool
 from quota.recording import check_reason, open_books
@@ -125,11 +126,14 @@ class ResizePool:
     Attributes:
         accept_over_promise: shrink although guarantees no longer fit: the hardware is gone
             whatever we say. Nothing is cut; nothing is added until it fits again.
+        expected_version: of the pool's stream when its author looked at it; another one is a
+            conflict. None: whatever stands is replaced.
     """
 
     pool_id: UUID
     capacity: int
     accept_over_promise: bool = False
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,7 @@ class SetUnavailable:
 
     pool_id: UUID
     unavailable: int
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +152,7 @@ class SetSafetyMargin:
     pool_id: UUID
     safety_margin: int
     accept_over_promise: bool = False
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +161,7 @@ class SetReclaimTarget:
 
     pool_id: UUID
     reclaim_target_seconds: int
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +227,10 @@ def set_reclaim_target(command: SetReclaimTarget, unit: Unit) -> PoolChanged:
 def _change_pool(command, unit: Unit, event: events.Event, *, field: str) -> PoolChanged:
     """What is due is recorded first, under the pool's lock: it fell due under the old size."""
     check_reason(unit)
-    book = open_books(unit, (command.pool_id,)).of[command.pool_id]
+    if command.expected_version is not None:
+        unit.expect(event.stream, command.expected_version)
+    books = open_books(unit, (command.pool_id,))
+    book = books.of[command.pool_id]
     after: Pool = replace(book.pool, **{field: getattr(command, field)})
     found = promise.resize_pool(
         before=book.pool,
@@ -229,8 +239,14 @@ def _change_pool(command, unit: Unit, event: events.Event, *, field: str) -> Poo
         accept_over_promise=getattr(command, "accept_over_promise", False),
     )
     changed = after != book.pool
+    book.pool = after
+    if isinstance(event, events.PoolReclaimTargetSet):
+        # What is due and who rises by it is judged before: see `reclassifying`.
+        reclassify(unit, books)
     if changed:
         unit.record(event)
+    if not isinstance(event, events.PoolReclaimTargetSet):
+        reclassify(unit, books)
     return PoolChanged(
         pool_id=command.pool_id,
         changed=changed,

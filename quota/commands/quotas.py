@@ -7,6 +7,7 @@ from uuid import UUID
 from ledger.errors import Invalid, Refused
 from ledger.execution import Unit, handles
 from quota import events
+from quota.commands.reclassifying import reclassify
 from quota.domain.changes import Lapsed, QuotaBook, Scheduled, Wish
 from quota.domain.values import Quota
 from quota.loading import quotas as loading
@@ -26,7 +27,10 @@ class SetQuota:
             cut frees; None: the pool's promise itself rises or falls.
         effective_at: a later instant; None: now.
         ends_at: when the quota returns to what it was before; None: it stays.
-        expose: what runs above a lowered guarantee loses its tier and becomes borrowed.
+        expose: what runs above a lowered guarantee loses its tier and becomes borrowed, of the
+            lender as well, and again when `ends_at` comes; see `quota.domain.exposure`.
+        expected_version: of the quota's stream when its author looked at it; another one is
+            a conflict. None: whatever stands is replaced.
     """
 
     account_id: UUID
@@ -38,6 +42,7 @@ class SetQuota:
     effective_at: datetime | None = None
     ends_at: datetime | None = None
     expose: bool = False
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,7 @@ def set_quota(command: SetQuota, unit: Unit) -> QuotaChanged:
     later."""
     check_reason(unit)
     _check_instants(command, unit.now)
+    _expect(unit, command)
     wish = Wish(
         account=command.account_id,
         quota=Quota(
@@ -79,11 +85,23 @@ def set_quota(command: SetQuota, unit: Unit) -> QuotaChanged:
     )
     books = open_books(unit, (command.pool_id,))
     if command.effective_at is not None and command.effective_at > unit.now:
+        reclassify(unit, books)
         return _schedule(unit, books, command, wish)
     book = books.of[command.pool_id]
     changes = book.set(wish, at=unit.now)
     record(unit, command.pool_id, changes)
-    return _changed(command.account_id, command.pool_id, book, changed=bool(changes))
+    if command.expose:
+        # Also what an earlier change left above the guarantee, where this one changes nothing.
+        books.expose(command.pool_id, command.account_id)
+    tiers = reclassify(unit, books)
+    changed = bool(changes or tiers.demoted)
+    return _changed(command.account_id, command.pool_id, book, changed=changed)
+
+
+def _expect(unit: Unit, command: "SetQuota | EndQuota") -> None:
+    if command.expected_version is not None:
+        stream = f"quota:{command.account_id}:{command.pool_id}"
+        unit.expect(stream, command.expected_version)
 
 
 def _check_instants(command: SetQuota, now: datetime) -> None:
@@ -149,19 +167,23 @@ def _schedule(unit: Unit, books: Books, command: SetQuota, wish: Wish) -> QuotaC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndQuota:
-    """End a temporary quota before its time."""
+    """End a temporary quota before its time. `expected_version` as in SetQuota."""
 
     account_id: UUID
     pool_id: UUID
+    expected_version: int | None = None
 
 
 @handles(EndQuota, permission=POOL_WRITE)
 def end_quota(command: EndQuota, unit: Unit) -> QuotaChanged:
     """Return to what was before, if the promise rule lets it; give back what was carved."""
     check_reason(unit)
-    book = open_books(unit, (command.pool_id,)).of[command.pool_id]
+    _expect(unit, command)
+    books = open_books(unit, (command.pool_id,))
+    book = books.of[command.pool_id]
     changes = book.end(command.account_id, at=unit.now)
     record(unit, command.pool_id, changes, early=True)
+    reclassify(unit, books)
     return _changed(command.account_id, command.pool_id, book, changed=True)
 
 
@@ -184,9 +206,10 @@ def cancel_scheduled_quota(command: CancelScheduledQuota, unit: Unit) -> Schedul
     """Refuse what has taken effect, is due, or never was."""
     check_reason(unit)
     pool_id = loading.pool_of_scheduled(unit.organization_id, command.change_id)
-    pending = open_books(unit, (pool_id,)).pending[pool_id] if pool_id else []
-    for change in pending:
+    books = open_books(unit, (pool_id,) if pool_id else ())
+    for change in books.pending.get(pool_id, ()):
         if change.id == command.change_id:
+            reclassify(unit, books)
             unit.record(
                 events.QuotaScheduleCancelled(
                     account_id=change.wish.account, pool_id=pool_id, change_id=change.id
@@ -217,7 +240,7 @@ def settle_quotas(command: SettleQuotas, unit: Unit) -> QuotasSettled:
     """Lock only the pools in which something is due."""
     due = loading.due_pools(unit.organization_id, now=unit.now)
     if due:
-        open_books(unit, due)
+        reclassify(unit, open_books(unit, due))
     return QuotasSettled(recorded=len(unit.recorded))
 
 

@@ -24,6 +24,7 @@ _ORDER = (
     ev.AllocationStarted,
     ev.AllocationResized,
     ev.AllocationLeasesRenewed,
+    ev.AllocationDemoted,
     ev.AllocationPromoted,
     ev.AllocationAdopted,
     ev.AllocationHeld,
@@ -123,8 +124,10 @@ class PoolsSettled:
 @handles(SettlePools, permission=SYSTEM_ONLY)
 def settle_pools(command: SettlePools, unit: Unit) -> PoolsSettled:
     """Lock, end what is over, let rise who can."""
-    pools = loading.lock_pools(unit.organization_id, ids=command.pool_ids)
-    standing = loading.standing(unit.organization_id, pools, now=unit.now)
+    standing = loading.locked_standing(
+        unit.organization_id, pool_ids=command.pool_ids, now=unit.now
+    )
+    pools = standing.pools
     ended = end_lapsed(unit, list(pools), standing)
     gone = {event.allocation_id for event in ended}
     risen = [event for pool_id in pools for event in promote(unit, standing, pool_id, gone=gone)]

@@ -38,11 +38,13 @@ class Temporary:
         ends_at: from this instant on it is over.
         base: what it returns to.
         lender: whose own guarantee paid for the rise above the base.
+        expose: what runs above a guarantee that the end lowers loses its tier.
     """
 
     ends_at: datetime
     base: Quota
     lender: AccountKey | None = None
+    expose: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,8 @@ class Wish:
     Attributes:
         lender: the account above that pays for a rise and takes back what a cut frees.
         ends_at: None: for good.
-        expose: what runs above a lowered guarantee loses its tier.
+        expose: what runs above a lowered guarantee loses its tier: the account's, the lender's,
+            and again where a temporary quota ends.
     """
 
     account: AccountKey
@@ -186,7 +189,9 @@ class QuotaBook:
         if wish.lender is not None:
             draft.shift(wish.lender, base.guaranteed - wish.quota.guaranteed)
         temporary = (
-            Temporary(ends_at=wish.ends_at, base=base, lender=wish.lender) if wish.ends_at else None
+            Temporary(ends_at=wish.ends_at, base=base, lender=wish.lender, expose=wish.expose)
+            if wish.ends_at
+            else None
         )
         return self._take(
             draft,
@@ -247,7 +252,13 @@ class QuotaBook:
         draft = _Draft(self.cells)
         draft.repay(cell)
         return self._take(
-            draft, account, Cell(quota=cell.base), at=at, kind="ended", other=cell.temporary.lender
+            draft,
+            account,
+            Cell(quota=cell.base),
+            at=at,
+            kind="ended",
+            other=cell.temporary.lender,
+            expose=cell.temporary.expose,
         )
 
     def settle(self, pending: Iterable[Scheduled], *, now: datetime) -> list[Change]:
@@ -288,6 +299,7 @@ class QuotaBook:
                         at=at,
                         kind="set",
                         scheduled=scheduled.id,
+                        expose=scheduled.wish.expose,
                     )
                 ]
             if cell.temporary is None or cell.temporary.ends_at > at:
@@ -314,6 +326,7 @@ class QuotaBook:
         *,
         at: datetime,
         kind: str,
+        expose: bool,
         **facts: Any,
     ) -> list[Became]:
         """Check and keep a draft. The changes, those of lenders first: what is given was taken
@@ -329,12 +342,19 @@ class QuotaBook:
                 at=at,
                 kind="repaid" if units > 0 else "lent",
                 other=account,
+                expose=expose,
             )
             for other, units in shifts.items()
         ]
         changes.append(
             Became(
-                account=account, before=self.cell(account), after=cell, at=at, kind=kind, **facts
+                account=account,
+                before=self.cell(account),
+                after=cell,
+                at=at,
+                kind=kind,
+                expose=expose,
+                **facts,
             )
         )
         self.cells.update(draft.after)

@@ -36,6 +36,7 @@ Code = Literal[
     "preempted",
     "expired",
     "promoted",
+    "demoted",
     "already_running",
     "already_ended",
     "ended_otherwise",
@@ -264,11 +265,25 @@ def promote(allocation: Allocation, tier: Tier, *, now: datetime) -> Outcome:
         return Outcome(here, here is not allocation, "already_ended")
     if TIERS.index(tier) >= TIERS.index(here.tier) or len(here.steps) >= STEPS_MAX:
         return Outcome(here, False, "no_change")
+    return Outcome(_in_tier(here, tier, now), True, "promoted")
+
+
+def demote(allocation: Allocation, *, now: datetime) -> Outcome:
+    """A guaranteed allocation becomes borrowed: its account's guarantee was lowered by a change
+    that exposes (`quota.domain.exposure`). The steps of a run may pass `STEPS_MAX` by this one."""
+    here = judge(allocation, now=now)
+    if here.state not in LIVE:
+        return Outcome(here, here is not allocation, "already_ended")
+    if here.tier != "guaranteed":
+        return Outcome(here, False, "no_change")
+    return Outcome(_in_tier(here, "borrowed", now), True, "demoted")
+
+
+def _in_tier(here: Allocation, tier: Tier, now: datetime) -> Allocation:
     steps = here.steps
     if here.state == "running":
-        at = max(now, steps[-1].at)
-        steps = (*steps, Step(at=at, units=here.units, tier=tier))
-    return Outcome(replace(here, tier=tier, steps=steps), True, "promoted")
+        steps = (*steps, Step(at=max(now, steps[-1].at), units=here.units, tier=tier))
+    return replace(here, tier=tier, steps=steps)
 
 
 def spans(allocation: Allocation) -> tuple[Span, ...]:

@@ -1,10 +1,11 @@
 """Opportunistic allocations rise when guarantees free up. Pure and deterministic.
 
 The classification is recomputed whenever something changed: in the order in which they were
-admitted, each opportunistic allocation whose job did not ask for its tier takes the best tier that
-holds all of it now. A borrowed one becomes guaranteed where the account's own guarantee has room
-(the tree's use stays as it is); a spot one becomes guaranteed or borrowed as if it asked anew. One
-that does not fit leaves the room to those after it. Nothing is ever lowered here.
+admitted, each opportunistic allocation takes the best tier that holds all of it now. A borrowed one
+becomes guaranteed where the account's own guarantee has room (the tree's use stays as it is); a
+spot one becomes guaranteed or borrowed as if it asked anew. One that does not fit leaves the room
+to those after it. Whose job asked for exactly one tier rises back to it after an exposure, and no
+further. Nothing is ever lowered here.
 """
 
 from collections.abc import Iterable
@@ -41,12 +42,17 @@ def promotions(
     book = Book(pool, state, tree)
     found = []
     for allocation in sorted(allocations, key=lambda a: (a.held_at, a.key, a.attempt)):
-        if allocation.state in LIVE and allocation.tier_wish is None:
+        if allocation.state in LIVE and _may_rise(allocation):
             row = tree.row_of[allocation.account]
             tier = _rise(book, row, allocation)
             if tier is not None:
                 found.append(Promotion(allocation=allocation, tier=tier))
     return tuple(found)
+
+
+def _may_rise(allocation: Allocation) -> bool:
+    wish = allocation.tier_wish
+    return wish is None or TIERS.index(wish) < TIERS.index(allocation.tier)
 
 
 def _rise(book: Book, row: int, allocation: Allocation) -> Tier | None:

@@ -84,69 +84,45 @@ def lock_pools(
             "AND (name = ANY(%b::text[]) OR id = ANY(%b::uuid[])) ORDER BY id FOR NO KEY UPDATE",
             (organization_id, list(names), list(ids)),
         ).fetchall()
-    return {
-        id_: LivePool(
-            id_,
-            Pool(
-                name=name,
-                capacity=capacity,
-                unavailable=unavailable,
-                safety_margin=margin,
-                reclaim_target_seconds=target,
-            ),
-        )
-        for id_, name, capacity, unavailable, margin, target in rows
-    }
+    return {row[0]: _live_pool(*row) for row in rows}
 
 
-_STANDING = """
-WITH quotas AS MATERIALIZED (
-    SELECT pool_id, account_id, guaranteed, borrowing_limit, lending_limit, ends_at,
-        base_guaranteed, base_borrowing_limit, base_lending_limit
-    FROM quota_quota WHERE organization_id = %b AND pool_id = ANY(%b::uuid[])
-), holdings AS MATERIALIZED (
-    SELECT pool_id, account_id, guaranteed, borrowed, spot, slow_borrowed, slow_spot
-    FROM quota_holding WHERE organization_id = %b AND pool_id = ANY(%b::uuid[])
-        AND guaranteed + borrowed + spot > 0
-), due AS MATERIALIZED (
-    SELECT pool_id, account_id FROM quota_scheduled
-    WHERE organization_id = %b AND pool_id = ANY(%b::uuid[]) AND starts_at <= %b
-), wanted AS (
-    SELECT ancestors FROM tenancy_account WHERE organization_id = %b AND name = ANY(%b::text[])
-    UNION ALL
-    SELECT a.ancestors FROM (
-        SELECT account_id FROM quotas UNION SELECT account_id FROM holdings
-        UNION SELECT account_id FROM due
-    ) s JOIN tenancy_account a ON a.organization_id = %b AND a.id = s.account_id
-), accounts AS (
-    SELECT a.id, a.parent_id, a.name, a.archived_at
-    FROM (SELECT DISTINCT unnest(ancestors) AS id FROM wanted) w
-    JOIN tenancy_account a ON a.organization_id = %b AND a.id = w.id
+def _live_pool(
+    id_: UUID, name: str, capacity: int, unavailable: int, margin: int, target: int
+) -> LivePool:
+    return LivePool(
+        id_,
+        Pool(
+            name=name,
+            capacity=capacity,
+            unavailable=unavailable,
+            safety_margin=margin,
+            reclaim_target_seconds=target,
+        ),
+    )
+
+
+_STANDING = (
+    "SELECT * FROM quota_standing(%b::uuid, %b::text[], %b::uuid[], %b::boolean, "
+    "%b::timestamptz, %b::text[], %b::text[], %b::text[])"
 )
-SELECT 'a', id, parent_id, name, archived_at, NULL::bigint, NULL::bigint, NULL::bigint,
-    NULL::bigint, NULL::bigint, NULL::bigint FROM accounts
-UNION ALL
-SELECT 'q', pool_id, account_id, NULL, ends_at, guaranteed, borrowing_limit, lending_limit,
-    base_guaranteed, base_borrowing_limit, base_lending_limit FROM quotas
-UNION ALL
-SELECT 'h', pool_id, account_id, NULL, NULL, guaranteed, borrowed, spot, slow_borrowed, slow_spot,
-    NULL FROM holdings
-UNION ALL
-SELECT 'd', pool_id, account_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM due
-UNION ALL
-SELECT 'p', id, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM tenancy_person WHERE organization_id = %b AND name = ANY(%b::text[])
-UNION ALL
-SELECT 'l', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE EXISTS (
-    SELECT 1 FROM quota_allocation
-    WHERE organization_id = %b AND pool_id = ANY(%b::uuid[]) AND lapses_at <= %b)
-UNION ALL
-SELECT 'k', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE EXISTS (
-    SELECT 1 FROM quota_allocation WHERE organization_id = %b AND key = ANY(%b::text[]))
-UNION ALL
-SELECT 't', NULL, NULL, NULL, NULL, hold_seconds, lease_seconds, heartbeat_seconds,
-    interactive_seconds_max, NULL, NULL FROM quota_admissionpolicy WHERE organization_id = %b
-"""
+
+
+def locked_standing(
+    organization_id: UUID,
+    *,
+    now: datetime,
+    pool_names: Collection[str] = (),
+    pool_ids: Collection[UUID] = (),
+    account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
+    keys: Collection[str] = (),
+) -> Standing:
+    """Lock pools as `lock_pools` does and give what they stand at, in one round trip: these are
+    what a single admission costs."""
+    pools = (list(pool_names), list(pool_ids), True)
+    names = (list(account_names), list(person_names), list(keys))
+    return _standing(organization_id, pools, now, names, {})
 
 
 def standing(
@@ -159,20 +135,22 @@ def standing(
     keys: Collection[str] = (),
 ) -> Standing:
     """Quotas in force at `now`, holdings as recorded, and the accounts they and the names are of.
-    One statement, whatever the number of pools and accounts: round trips are what a single
-    admission costs."""
-    ids = list(pools)
+    One statement, whatever the number of pools and accounts."""
+    names = (list(account_names), list(person_names), list(keys))
+    return _standing(organization_id, ([], list(pools), False), now, names, pools)
+
+
+def _standing(
+    organization_id: UUID,
+    which: tuple[list[str], list[UUID], bool],
+    now: datetime,
+    names: tuple[list[str], list[str], list[str]],
+    pools: dict[UUID, LivePool],
+) -> Standing:
+    """Run the statement and sort its rows by their kind. `pools` are the ones known before."""
     with server_cursor() as cursor:
-        rows = cursor.execute(
-            _STANDING,
-            (
-                *(organization_id, ids, organization_id, ids, organization_id, ids, now),
-                *(organization_id, list(account_names), organization_id, organization_id),
-                *(organization_id, list(person_names), organization_id, ids, now),
-                *(organization_id, list(keys), organization_id),
-            ),
-        ).fetchall()
-    found = Standing(pools=pools, accounts={}, names={}, closed=set(), quotas={})
+        rows = cursor.execute(_STANDING, (organization_id, *which, now, *names)).fetchall()
+    found = Standing(pools=dict(pools), accounts={}, names={}, closed=set(), quotas={})
     is_due = False
     for kind, first, second, name, at, *amounts in rows:
         if kind == "a":
@@ -186,28 +164,36 @@ def standing(
             found.quotas.setdefault(first, {})[second] = Quota(
                 guaranteed=guaranteed, borrowing_limit=borrowing, lending_limit=lending
             )
-        elif kind == "d":
-            is_due = True
+        elif kind == "h":
+            found.holdings.setdefault(first, {})[second] = _holding(*amounts[:5])
+        elif kind == "P":
+            if first not in pools:
+                found.pools[first] = _live_pool(first, name, *amounts[:4])
         elif kind == "p":
             found.people[name] = first
+        elif kind == "d":
+            is_due = True
         elif kind == "l":
             found.has_lapses = True
         elif kind == "k":
             found.has_known_keys = True
         elif kind == "t":
             found.policy = policy_of(amounts[:4])
-        else:
-            guaranteed, borrowed, spot, slow_borrowed, slow_spot = amounts[:5]
-            found.holdings.setdefault(first, {})[second] = Holding(
-                guaranteed=guaranteed,
-                borrowed=borrowed,
-                spot=spot,
-                slow_borrowed=slow_borrowed,
-                slow_spot=slow_spot,
-            )
     if is_due:
-        found.quotas = _settled(organization_id, pools, now)
+        found.quotas = _settled(organization_id, found.pools, now)
     return found
+
+
+def _holding(
+    guaranteed: int, borrowed: int, spot: int, slow_borrowed: int, slow_spot: int
+) -> Holding:
+    return Holding(
+        guaranteed=guaranteed,
+        borrowed=borrowed,
+        spot=spot,
+        slow_borrowed=slow_borrowed,
+        slow_spot=slow_spot,
+    )
 
 
 def policy_of(row: Sequence[int]) -> AdmissionPolicy:
@@ -317,9 +303,22 @@ def risers(
     """Opportunistic allocations that may rise: spot ones, and borrowed ones of `accounts`."""
     return _read(
         organization_id,
-        "pool_id = %b AND lapses_at IS NOT NULL AND tier_wish IS NULL "
+        "pool_id = %b AND lapses_at IS NOT NULL "
+        "AND (tier_wish IS NULL OR (tier_wish = 'guaranteed' AND tier = 'borrowed')) "
         "AND (tier = 'spot' OR (tier = 'borrowed' AND account_id = ANY(%b::uuid[]))) "
         "ORDER BY held_at, key, attempt",
+        (pool_id, list(accounts)),
+    )
+
+
+def guaranteed_of(
+    organization_id: UUID, pool_id: UUID, *, accounts: Collection[UUID]
+) -> list[StoredAllocation]:
+    """Guaranteed allocations of accounts that have not ended on paper."""
+    return _read(
+        organization_id,
+        "pool_id = %b AND lapses_at IS NOT NULL AND tier = 'guaranteed' "
+        "AND account_id = ANY(%b::uuid[]) ORDER BY held_at, key, attempt",
         (pool_id, list(accounts)),
     )
 

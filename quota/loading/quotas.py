@@ -18,7 +18,7 @@ from quota.domain.values import Pool, Quota
 _POOL = "id, name, capacity, unavailable, safety_margin, reclaim_target_seconds"
 CELL_COLUMNS = (
     "account_id, pool_id, guaranteed, borrowing_limit, lending_limit, ends_at, base_guaranteed, "
-    "base_borrowing_limit, base_lending_limit, lender_id"
+    "base_borrowing_limit, base_lending_limit, lender_id, end_exposes"
 )
 
 
@@ -128,11 +128,24 @@ def cell_of(row: Sequence) -> Cell:
             ends_at=row[5],
             base=Quota(guaranteed=row[6], borrowing_limit=row[7], lending_limit=row[8]),
             lender=row[9],
+            expose=row[10],
         )
     return Cell(
         quota=Quota(guaranteed=row[2], borrowing_limit=row[3], lending_limit=row[4]),
         temporary=temporary,
     )
+
+
+def parents_of(organization_id: UUID, accounts: Iterable[UUID]) -> dict[UUID, UUID | None]:
+    """Parents of accounts and of all above them."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, parent_id FROM tenancy_account WHERE organization_id = %b AND id IN ("
+            "SELECT unnest(ancestors) FROM tenancy_account "
+            "WHERE organization_id = %b AND id = ANY(%b))",
+            (organization_id, organization_id, list(accounts)),
+        ).fetchall()
+    return dict(rows)
 
 
 def scheduled(

@@ -18,7 +18,7 @@ from ledger.errors import NotFound
 from ledger.sql import server_cursor
 from quota.domain.batch import PoolState
 from quota.domain.changes import Cell, Lapsed, QuotaBook, Scheduled, Wish
-from quota.domain.exposure import Guaranteed, above
+from quota.domain.exposure import KEEPING_CLASS, Guaranteed, above
 from quota.domain.promise import Promise, promise_of
 from quota.domain.promotion import Promotion, promotions
 from quota.domain.values import Pool
@@ -379,15 +379,26 @@ def _above(desk: _Desk, before: QuotaBook, after: QuotaBook) -> list[Guaranteed]
         return []
     with server_cursor() as cursor:
         rows = cursor.execute(
-            "SELECT account_id, key, attempt, units, held_at FROM quota_allocation "
+            "SELECT account_id, key, attempt, units, held_at, priority_class = %b "
+            "FROM quota_allocation "
             "WHERE organization_id = %b AND pool_id = %b AND account_id = ANY(%b::uuid[]) "
             "AND tier = 'guaranteed' AND lapses_at > %b ORDER BY account_id, held_at, id LIMIT %b",
-            (desk.organization_id, desk.pool_id, list(left), desk.now, GUARANTEED_READ_MAX),
+            (
+                *(KEEPING_CLASS, desk.organization_id, desk.pool_id, list(left), desk.now),
+                GUARANTEED_READ_MAX,
+            ),
         ).fetchall()
     of: dict[UUID, list[Guaranteed]] = {}
-    for account, key, attempt, units, held_at in rows:
+    for account, key, attempt, units, held_at, keeps in rows:
         of.setdefault(account, []).append(
-            Guaranteed(account=account, key=key, attempt=attempt, units=units, held_at=held_at)
+            Guaranteed(
+                account=account,
+                key=key,
+                attempt=attempt,
+                units=units,
+                held_at=held_at,
+                keeps=keeps,
+            )
         )
     return [one for account, units in left.items() for one in above(units, of.get(account, ()))]
 

@@ -1,0 +1,105 @@
+"""What a change of guarantees makes of the tiers of what runs, in the same command.
+
+Whoever changes quotas, pools or the tree calls `reclassify` when all is decided: what exposes lets
+go first, then opportunistic allocations rise into whatever has become free for them. So a raised
+guarantee is used at once, and not when a sweeper comes by.
+
+Tiers are judged with the pool's reclaim target as it was before the command: which allocations
+are slow is projected with the new target, after these events. The next sweep sees to the rest.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from ledger.execution import Unit
+from quota import allocation_events as ev
+from quota import allocation_facts as facts
+from quota.commands import settling
+from quota.domain import lifecycle
+from quota.domain.exposure import demotions
+from quota.loading import allocations as loading
+from quota.loading.allocations import LivePool, Standing
+from quota.loading.quotas import parents_of
+from quota.recording import Books
+
+
+@dataclass(frozen=True, slots=True)
+class Reclassified:
+    """How many allocations fell, and how many rose."""
+
+    demoted: int = 0
+    promoted: int = 0
+
+
+def reclassify(
+    unit: Unit, books: Books, *, parents: Mapping[UUID, UUID | None] | None = None
+) -> Reclassified:
+    """Record who falls and who rises in the pools of a command's books, which it has under lock.
+
+    Args:
+        parents: the whole tree as the command makes it; None: as it is.
+    """
+    crowded = {*loading.pools_with_opportunists(unit.organization_id), *books.exposed}
+    pools = loading.lock_pools(unit.organization_id, ids=crowded & books.of.keys())
+    if not pools:
+        return Reclassified()
+    standing = loading.standing(unit.organization_id, pools, now=unit.now)
+    _follow(unit, standing, books, parents)
+    ended = settling.end_lapsed(unit, list(pools), standing)
+    gone = {event.allocation_id for event in ended}
+    fallen, risen = [], []
+    for pool_id in pools:
+        fallen += _demote(unit, standing, pool_id, books.exposed.get(pool_id, set()), gone)
+        risen += settling.promote(unit, standing, pool_id, gone=gone)
+    settling.record(unit, [*ended, *fallen, *risen])
+    return Reclassified(demoted=len(fallen), promoted=len(risen))
+
+
+def _follow(
+    unit: Unit, standing: Standing, books: Books, parents: Mapping[UUID, UUID | None] | None
+) -> None:
+    """Let the standing be what the command has decided and not projected yet."""
+    for pool_id, live in standing.pools.items():
+        book = books.of[pool_id]
+        pool = replace(book.pool, reclaim_target_seconds=live.pool.reclaim_target_seconds)
+        standing.pools[pool_id] = LivePool(pool_id, pool)
+        standing.quotas[pool_id] = {account: cell.quota for account, cell in book.cells.items()}
+    if parents is not None:
+        standing.accounts = dict(parents)
+        return
+    quoted = {account for quotas in standing.quotas.values() for account in quotas}
+    if missing := quoted - standing.accounts.keys():
+        standing.accounts |= parents_of(unit.organization_id, missing)
+
+
+def _demote(
+    unit: Unit, standing: Standing, pool_id: UUID, exposed: set[UUID], gone: set[UUID]
+) -> list[ev.AllocationDemoted]:
+    holdings, quotas = standing.holdings.get(pool_id, {}), standing.quotas[pool_id]
+    guarantees = {
+        account: quotas[account].guaranteed if account in quotas else 0
+        for account in exposed & holdings.keys()
+    }
+    over = {
+        account: units
+        for account, units in guarantees.items()
+        if holdings[account].guaranteed > units
+    }
+    if not over:
+        return []
+    stored = {
+        (one.value.key, one.value.attempt): one
+        for one in loading.guaranteed_of(unit.organization_id, pool_id, accounts=over)
+        if one.id not in gone
+    }
+    found = []
+    allocations = [one.value for one in stored.values()]
+    for value in demotions(guarantees=over, allocations=allocations):
+        one = stored[value.key, value.attempt]
+        outcome = lifecycle.demote(value, now=unit.now)
+        found.append(facts.change(one, outcome.allocation))
+        settling.leave(standing, one)
+        tier = outcome.allocation.tier
+        standing.move(pool_id, value.account, tier, value.units, slow=one.slow)
+    return found
