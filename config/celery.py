@@ -60,6 +60,26 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": crontab(hour=2, minute=10),
         "options": {"expires": 3600},
     },
+    "notices-events": {
+        "task": "notices.tasks.read_events",
+        "schedule": 30,
+        "options": {"expires": 30},
+    },
+    "notices-reminders": {
+        "task": "notices.tasks.remind",
+        "schedule": 600,
+        "options": {"queue": "deadlines", "expires": 600},
+    },
+    "notices-mails": {
+        "task": "notices.tasks.send_mails",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
+    "notices-old": {
+        "task": "notices.tasks.forget_notices",
+        "schedule": crontab(hour=4, minute=0),
+        "options": {"expires": 3600},
+    },
 }
 
 app = Celery("apportion")

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -84,6 +85,15 @@ def env_choice(
     if value not in choices:
         raise BadEnvironment(f"{name}={value!r} must be one of {', '.join(choices)}.")
     return value
+
+
+def env_url(name: str, default: str, *, environ: Mapping[str, str] = os.environ) -> str:
+    """The address of a site: http or https and a host, nothing behind it."""
+    value = env_str(name, default, environ=environ)
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+        raise BadEnvironment(f"{name}={value!r} must be an address like https://quota.example.org.")
+    return f"{parts.scheme}://{parts.netloc}/"
 
 
 def env_path(name: str, default: Path, *, environ: Mapping[str, str] = os.environ) -> Path:

@@ -23,6 +23,7 @@ from frontend.navigation import Group, groups
 from ledger import scope
 from ledger.errors import Denied, DomainError
 from ledger.types import Actor
+from notices.queries import unread
 from tenancy import policy, queries
 from tenancy.callers import caller
 from tenancy.queries import OrganizationChoice, OrganizationFacts
@@ -37,7 +38,8 @@ def clock() -> datetime:
 
 @dataclass(slots=True)
 class Page:
-    """The circumstances of one page. `held` is what the person may do somewhere."""
+    """The circumstances of one page. `held` is what the person may do somewhere, `unread` how many
+    notices wait; a part of a page has no bell and does not count them."""
 
     organization: OrganizationFacts
     choices: tuple[OrganizationChoice, ...]
@@ -46,6 +48,7 @@ class Page:
     now: datetime
     zone: ZoneInfo
     navigation: list[Group] = field(default_factory=list)
+    unread: int = 0
 
     @property
     def id(self) -> UUID:
@@ -110,10 +113,15 @@ def _answer(
             now=clock(),
             zone=ZoneInfo(facts.time_zone),
             navigation=groups(request.path, held),
+            unread=0 if _is_part(request) else unread(asking.organization_id, asking.actor.id),
         )
         if reads:
             return view(request, *args, **kwargs)
     return view(request, *args, **kwargs)
+
+
+def _is_part(request: PageRequest) -> bool:
+    return bool(request.htmx and not request.htmx.boosted)
 
 
 def render(
@@ -121,7 +129,7 @@ def render(
 ) -> HttpResponse:
     """A page, or the part of it that htmx asked for (`HX-Target` names the partial)."""
     partials = context.get("partials", ())
-    target = request.htmx.target if request.htmx and not request.htmx.boosted else None
+    target = request.htmx.target if _is_part(request) else None
     if target in partials:
         template = f"{template}#{target}"
     return django_render(

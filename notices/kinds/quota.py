@@ -1,0 +1,197 @@
+"""Notices about quotas and pools: changed, ending, ended, lapsed, over-promised."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from ledger.sql import server_cursor
+from ledger.types import RecordedEvent
+from notices.registry import OPERATORS, Draft, Look, Reminder, kind, leads, reminder
+from notices.steps import AHEAD_DAYS, due_step, in_days
+from quota.events import (
+    PoolMarginSet,
+    PoolResized,
+    PoolUnavailableSet,
+    QuotaEnded,
+    QuotaLapsed,
+    QuotaSet,
+    QuotaValues,
+)
+from quota.queries.quotas import promises
+
+
+def _values(quota: QuotaValues) -> str:
+    """`60 units guaranteed, may borrow 20, lends 10`."""
+    units = "1 unit" if quota.guaranteed == 1 else f"{quota.guaranteed:,} units"
+    words = [f"{units} guaranteed"]
+    if quota.borrowing_limit is not None:
+        limit = quota.borrowing_limit
+        words.append(f"may borrow {limit:,}" if limit else "may not borrow")
+    if quota.lending_limit is not None:
+        limit = quota.lending_limit
+        words.append(f"lends up to {limit:,}" if limit else "lends nothing")
+    return ", ".join(words)
+
+
+def _before(
+    organization_id: UUID, events: Sequence[RecordedEvent], now: datetime
+) -> Mapping[UUID, int]:
+    """The guarantee that each change replaced, by event."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT n.event_id, p.guaranteed FROM quota_quotahistory n "
+            "JOIN quota_quotahistory p ON p.organization_id = n.organization_id "
+            "  AND p.account_id = n.account_id AND p.pool_id = n.pool_id "
+            "  AND p.valid_to = n.valid_from AND p.event_id <> n.event_id "
+            "WHERE n.organization_id = %b AND n.event_id = ANY(%b)",
+            (organization_id, [event.id for event in events]),
+        ).fetchall()
+    return dict(rows)
+
+
+@kind(
+    "quota.changed",
+    label="Your quota changed",
+    about="The guarantee or the limits of an account that you lead are other ones now.",
+    on=(QuotaSet,),
+    facts=_before,
+)
+def quota_changed(event: RecordedEvent, look: Look) -> Draft:
+    """To the leads, with what it was and until when it holds."""
+    data: QuotaSet = event.data
+    account, pool = look.name(data.account_id), look.name(data.pool_id)
+    before = f" It had {look.facts:,} before." if look.facts is not None else ""
+    why = f" Reason: {event.reason.strip().rstrip('.')}." if event.reason.strip() else ""
+    if data.borrower_id:
+        # The one whose guarantee paid for another's, or got it back.
+        why = f" This follows from a change of {look.name(data.borrower_id)}.{why}"
+    until = ""
+    if data.ends_at and data.returns_to:
+        until = f" Until {look.day(data.ends_at)}; then {_values(data.returns_to)} again."
+    return Draft(
+        to=(leads(data.account_id),),
+        title=f"{account} on {pool}: {_values(data.quota)}",
+        body=f"{event.actor_label} changed the quota of {account} in the pool {pool}."
+        f"{before}{until}{why}",
+        link=("account_quota", account),
+    )
+
+
+@kind(
+    "quota.ended",
+    label="A temporary quota ended",
+    about="A temporary quota of an account that you lead is over; the one before it holds again.",
+    on=(QuotaEnded,),
+)
+def quota_ended(event: RecordedEvent, look: Look) -> Draft:
+    """To the leads: what stands again."""
+    data: QuotaEnded = event.data
+    account, pool = look.name(data.account_id), look.name(data.pool_id)
+    early = " before its time" if data.early else ""
+    return Draft(
+        to=(leads(data.account_id),),
+        title=f"The temporary quota of {account} on {pool} ended{early}",
+        body=f"{account} is back to {_values(data.quota)} in the pool {pool}. Nothing that runs "
+        "was stopped; what does not fit any more starts nothing new.",
+        link=("account_quota", account),
+    )
+
+
+@kind(
+    "quota.lapsed",
+    label="A scheduled quota change was refused",
+    about="A change fell due, and the promise rule did not let it. It will not be tried again.",
+    on=(QuotaLapsed,),
+)
+def quota_lapsed(event: RecordedEvent, look: Look) -> Draft:
+    """To the leads and to operators, who can schedule it again."""
+    data: QuotaLapsed = event.data
+    account, pool = look.name(data.account_id), look.name(data.pool_id)
+    what = "A scheduled change" if data.change_id else "The end of the temporary quota"
+    short = f" {data.short_by:,} units are missing." if data.short_by else ""
+    return Draft(
+        to=(leads(data.account_id), OPERATORS),
+        title=f"{what} of {account} on {pool} was refused",
+        body=f"{data.detail}{short} The quota stays at {_values(data.quota)}; "
+        "the change will not be tried again by itself.",
+        link=("account_quota", account),
+    )
+
+
+def _over(
+    organization_id: UUID, events: Sequence[RecordedEvent], now: datetime
+) -> Mapping[UUID, tuple[int, int]]:
+    """(promised, promisable) of pools that are over-promised now, by the last event of each."""
+    over = {
+        one.pool_id: one.promise
+        for one in promises(organization_id, now=now)
+        if one.promise.over_promised_by
+    }
+    last = {event.data.pool_id: event.id for event in events}
+    return {
+        event_id: (over[pool_id].promised, over[pool_id].promisable)
+        for pool_id, event_id in last.items()
+        if pool_id in over
+    }
+
+
+@kind(
+    "pool.over_promised",
+    label="A pool has promised more than it has",
+    about="For operators: after a change of its size a pool cannot keep all its guarantees.",
+    on=(PoolResized, PoolUnavailableSet, PoolMarginSet),
+    facts=_over,
+)
+def pool_over_promised(event: RecordedEvent, look: Look) -> Draft | None:
+    """To operators, when the pool is still over-promised at the time of telling. Whoever changed
+    it is told as well: the consequence is not what they typed."""
+    if look.facts is None:
+        return None
+    promised, promisable = look.facts
+    pool = look.name(event.data.pool_id)
+    return Draft(
+        to=(OPERATORS,),
+        title=f"The pool {pool} has promised {promised - promisable:,} units too many",
+        body=f"{promised:,} units are guaranteed, {max(promisable, 0):,} can be kept. Nothing is "
+        "cut by itself; no new guarantee is granted in the pool until this is settled.",
+        link=("capacity_pool", pool),
+        also_author=True,
+    )
+
+
+@reminder(
+    "quota.ending",
+    label="A temporary quota ends soon",
+    about="14, 3 and 1 days before a temporary quota of an account that you lead ends.",
+)
+def quotas_ending(organization_id: UUID, look: Look) -> Iterable[Reminder]:
+    """To the leads. Read along the index of ends. Who was given the quota after a step's day was
+    told the end then."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT q.account_id, a.name, q.pool_id, p.name, q.guaranteed, q.base_guaranteed, "
+            "  q.ends_at, q.since FROM quota_quota q "
+            "JOIN tenancy_account a ON a.organization_id = q.organization_id "
+            "  AND a.id = q.account_id AND a.archived_at IS NULL "
+            "JOIN quota_pool p ON p.organization_id = q.organization_id AND p.id = q.pool_id "
+            "WHERE q.organization_id = %b AND q.ends_at > %b AND q.ends_at <= %b "
+            "ORDER BY q.ends_at",
+            (organization_id, look.now, look.now + timedelta(days=AHEAD_DAYS)),
+        ).fetchall()
+    for account_id, account, pool_id, pool, units, base, ends_at, since in rows:
+        step = due_step(ends_at, since=since, now=look.now)
+        if step is not None:
+            yield Reminder(
+                key=f"quota:{account_id}:{pool_id}:{ends_at.isoformat()}",
+                step=step,
+                draft=Draft(
+                    to=(leads(account_id),),
+                    title=f"The temporary quota of {account} on {pool} ends "
+                    f"{in_days(ends_at, now=look.now, zone=look.zone)}",
+                    body=f"{units:,} units are guaranteed until {look.day(ends_at)}, {base:,} from "
+                    "then on. Ask for an extension in time if the work goes on; nothing that runs "
+                    "is stopped by the end itself.",
+                    link=("account_quota", account),
+                    deadline=ends_at,
+                ),
+            )
