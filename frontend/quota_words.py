@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from quota.domain.values import Pool
 from quota.queries.capacity import Held
 from quota.queries.standing import AccountStanding
+from quota.stops import stop_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +61,5 @@ def explain(pool: Pool, standing: AccountStanding, held: Held, *, free: int) -> 
         ceiling=None if limit is None else standing.subtree + limit,
         lendable=idle if lending is None else min(idle, lending),
         obtainable=obtainable,
-        stopped_by=_stopped_by(standing, free),
+        stopped_by=stop_of(standing, free=free).detail,
     )
-
-
-def _stopped_by(one: AccountStanding, free: int) -> str:
-    limit = one.quota.borrowing_limit
-    if one.overshoot:
-        return "It uses more than its guarantees and all it may borrow; it gets nothing more."
-    if free < one.available:
-        return (
-            f"Its quota would allow {one.available:,}, but only {free:,} units are free: others "
-            "use the rest. A job within the guarantee makes borrowers give way."
-        )
-    if limit is not None and one.used + one.available >= one.subtree + limit:
-        if not limit:
-            return "Its guarantee is the bound: the borrowing limit is 0."
-        return f"Its borrowing limit: {limit:,} beyond the guarantee."
-    if one.parent_id is None:
-        return "All guarantees of the pool together."
-    return "What accounts above may borrow, and what others leave of their guarantees."

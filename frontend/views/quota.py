@@ -40,8 +40,8 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
     here.require(READ, row.id)
     as_of = _as_of(request)
     base = ground(here.id, now=here.now, as_of=as_of)
-    place = base.row_of[row.id]
-    held = held_by_account(here.id, base.pool_ids, now=here.now) if as_of is None else None
+    place = base.row_of.get(row.id)
+    held = held_by_account(here.id, base.pool_ids, now=here.now, as_of=as_of)
     before = parameters.whole(request.GET, "before")
     changes = history(here.id, row.id, before_position=before, limit=HISTORY_SHOWN)
     terms = {
@@ -85,20 +85,18 @@ def _as_of(request: PageRequest) -> datetime | None:
 
 
 def _explained(
-    base: Ground, place: int, held: dict[UUID, dict[UUID, Held]] | None
+    base: Ground, place: int | None, held: dict[UUID, dict[UUID, Held]]
 ) -> list[tuple[UUID, Explained]]:
-    """The account in each pool. Without `held` (looking back) use in spot is not known here."""
-    found = []
+    """The account in each pool; in none before it was opened."""
+    found: list[tuple[UUID, Explained]] = []
+    if place is None:
+        return found
     for column, pool_id in enumerate(base.pool_ids):
         standing = base.at(place, column)
         pool = base.pools[pool_id]
-        if held is None:
-            in_use = int(base.own_use[:, column].sum())
-            own = Held(guaranteed=standing.own_use)
-        else:
-            holders = held.get(pool_id, {})
-            in_use = sum(holders.values(), NOTHING).units
-            own = holders.get(standing.account_id, NOTHING)
+        holders = held.get(pool_id, {})
+        in_use = sum(holders.values(), NOTHING).units
+        own = holders.get(standing.account_id, NOTHING)
         free = max(0, pool.usable - in_use)
         found.append((pool_id, explain(pool, standing, own, free=free)))
     return found
@@ -108,10 +106,12 @@ def _says_something(one: Explained) -> bool:
     return bool(one.standing.subtree or one.standing.used or one.held.units or one.obtainable)
 
 
-def _children(base: Ground, place: int) -> list[tuple[str, list[Any]]]:
+def _children(base: Ground, place: int | None) -> list[tuple[str, list[Any]]]:
     """Accounts right below with what they are promised and use, by pool, where there is any."""
+    found: list[tuple[str, list[Any]]] = []
+    if place is None:
+        return found
     above = base.nodes[place][0]
-    found = []
     for index, (_, name, parent, _, archived) in enumerate(base.nodes):
         if parent != above:
             continue

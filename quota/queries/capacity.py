@@ -6,6 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from ledger.sql import server_cursor
+from quota.domain.values import TIERS
+from quota.in_use import held_then
 
 _HELD = """
 SELECT account_id, pool_id, guaranteed, borrowed, spot FROM quota_holding
@@ -45,17 +47,33 @@ NOTHING = Held()
 
 
 def held_by_account(
-    organization_id: UUID, pool_ids: Iterable[UUID], *, now: datetime
+    organization_id: UUID,
+    pool_ids: Iterable[UUID],
+    *,
+    now: datetime,
+    as_of: datetime | None = None,
 ) -> dict[UUID, dict[UUID, Held]]:
-    """What accounts hold, by pool and account; who holds nothing is missing."""
+    """What accounts hold, by pool and account; who holds nothing is missing. An instant to come is
+    judged as now."""
     found: dict[UUID, dict[UUID, Held]] = {}
-    pools = list(pool_ids)
-    values = (organization_id, pools, organization_id, pools, now)
-    with server_cursor() as cursor:
-        for account, pool, *units in cursor.execute(_HELD, values):
-            holders = found.setdefault(pool, {})
-            holders[account] = holders.get(account, NOTHING) + Held(*units)
+    for account, pool, *units in _rows(organization_id, list(pool_ids), now, as_of):
+        holders = found.setdefault(pool, {})
+        holders[account] = holders.get(account, NOTHING) + Held(*units)
     return {
         pool: {account: held for account, held in holders.items() if held.units}
         for pool, holders in found.items()
     }
+
+
+def _rows(
+    organization_id: UUID, pools: list[UUID], now: datetime, as_of: datetime | None
+) -> list[tuple]:
+    if as_of is not None and as_of < now:
+        return [
+            (account, pool, *(units if tier == one else 0 for one in TIERS))
+            for account, pool, tier, units in held_then(organization_id, pools, at=as_of)
+        ]
+    with server_cursor() as cursor:
+        return cursor.execute(
+            _HELD, (organization_id, pools, organization_id, pools, now)
+        ).fetchall()

@@ -1,6 +1,6 @@
 """The arithmetic of the whole tree, for many pools at once (docs/design.md part 3).
 
-Quotas and sizes are those of the instant asked about; the tree is today's.
+Quotas, sizes, use and the tree are those of the instant asked about.
 """
 
 from collections.abc import Iterable
@@ -19,6 +19,7 @@ from quota.domain.values import Pool, Quota
 from quota.in_use import units_in_use
 from quota.loading.quotas import due_among
 from quota.queries.quotas import Source, books_at, pools_at, source_at
+from tenancy.tree_history import tree_at
 
 Node = tuple[UUID, str, UUID | None, int, bool]
 """Id, name, parent, depth, archived."""
@@ -157,9 +158,9 @@ def ground(
 ) -> Ground:
     """Stand everybody in the pools (None: in all), in a constant number of questions."""
     pools = pools_at(organization_id, pool_ids, now=now, as_of=as_of)
-    nodes = nodes_of(organization_id)
-    cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(pools))
     source = source_at(now, as_of)
+    nodes = tree_at(organization_id, source.at) if source.then else nodes_of(organization_id)
+    cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(pools))
     due = due_among(organization_id, pools, at=source.at, then=source.then)
     columns = {pool_id: column for column, pool_id in enumerate(pools)}
     _fill_undue(organization_id, cells, columns, due, source)
@@ -255,7 +256,7 @@ def pool_tree(
 def account_in_pools(
     organization_id: UUID, account_id: UUID, *, now: datetime, as_of: datetime | None = None
 ) -> list[AccountInPool]:
-    """One account in every pool, by name of the pool.
+    """One account in every pool, by name of the pool; in none before it was opened.
 
     Raises:
         NotFound: no such account.
@@ -263,6 +264,8 @@ def account_in_pools(
     here = ground(organization_id, now=now, as_of=as_of)
     row = here.row_of.get(account_id)
     if row is None:
+        if any(node[0] == account_id for node in nodes_of(organization_id)):
+            return []
         raise NotFound("account_unknown", "There is no such account.", field="account")
     return [
         AccountInPool(pool_id=pool_id, pool=here.pools[pool_id], standing=here.at(row, column))

@@ -13,6 +13,13 @@ from quota.commands.pools import ResizePool, SetUnavailable
 from quota.commands.quotas import SettleQuotas
 from quota.queries import quotas as queries
 from quota.queries import standing
+from quota.queries.capacity import Held, held_by_account
+from tenancy.commands.accounts import (
+    ArchiveAccount,
+    MoveAccount,
+    OpenAccount,
+    RenameAccount,
+)
 from tests.world import NOW
 
 HOUR = timedelta(hours=1)
@@ -196,3 +203,58 @@ def test_use_is_judged_at_the_instant_asked(quotas, acme):
     day = NOW + timedelta(days=1)
     assert used() == 5
     assert (used(now=day), used(now=day, as_of=NOW), used(now=day, as_of=NOW - HOUR)) == (0, 5, 0)
+
+
+def test_the_tree_is_that_of_the_instant(quotas, acme):
+    """A moved, renamed and archived account stands where and as it stood."""
+    quotas.set("research", 10)
+    quotas.set("nlp", 4)
+    acme.run(
+        MoveAccount(account_id=acme.accounts["nlp"], to_parent_id=acme.accounts["production"]),
+        now=NOW + 2 * HOUR,
+    )
+    acme.run(
+        RenameAccount(account_id=acme.accounts["nlp"], name="speech", description=""),
+        now=NOW + 3 * HOUR,
+    )
+    acme.run(
+        MoveAccount(account_id=acme.accounts["nlp"], to_parent_id=acme.accounts["vision"]),
+        now=NOW + 4 * HOUR,
+    )
+    acme.run(OpenAccount(parent_id=acme.root, name="late"), now=NOW + 5 * HOUR)
+    acme.run(ArchiveAccount(account_id=acme.accounts["serving"]), now=NOW + 6 * HOUR)
+
+    def seen(hour: int) -> tuple[dict[str, str], int, set[str]]:
+        with scope.reading(acme.id):
+            tree = standing.pool_tree(
+                acme.id, acme.pools["h100"], now=NOW + 9 * HOUR, as_of=NOW + hour * HOUR
+            )
+        names = {one.account_id: one.account for one in tree.accounts}
+        parents = {one.account: names[one.parent_id] for one in tree.accounts if one.parent_id}
+        subtree = {one.account: one.subtree for one in tree.accounts}
+        return parents, subtree["research"], {one.account for one in tree.accounts if one.archived}
+
+    parents, research, archived = seen(1)
+    assert (parents["nlp"], research, archived) == ("research", 14, set())
+    assert "late" not in parents
+    parents, research, _ = seen(2)
+    assert (parents["nlp"], research) == ("production", 10)
+    parents, research, _ = seen(3)
+    assert (parents["speech"], research) == ("production", 10)
+    parents, research, archived = seen(6)
+    assert (parents["speech"], parents["late"], research) == ("vision", "root", 14)
+    assert archived == {"serving"}
+    assert seen(9) == seen(6)
+
+
+def test_spot_use_of_a_past_instant_is_known(acme):
+    ask = wire.Ask(key="s", account="nlp", person="bob", pool="h100", units=20, tier="spot")
+    acme.run(AdmitBatch(requests=(ask,)))
+    h100 = acme.pools["h100"]
+    with scope.reading(acme.id):
+        later = NOW + timedelta(days=1)
+        now = held_by_account(acme.id, [h100], now=NOW)
+        then = held_by_account(acme.id, [h100], now=later, as_of=NOW)
+        assert now == then == {h100: {acme.accounts["nlp"]: Held(spot=20)}}
+        assert held_by_account(acme.id, [h100], now=later) == {h100: {}}
+        assert held_by_account(acme.id, [h100], now=later, as_of=NOW + 2 * HOUR) == {}
