@@ -64,6 +64,9 @@ class BudgetPolicy:
         return int(self.pool_share * capacity)
 
 
+DEFAULT_POLICY = BudgetPolicy()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempted:
     """One allocation that was taken, or is planned to be.

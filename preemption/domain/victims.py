@@ -1,0 +1,338 @@
+"""The plan: who gives back what so that a request fits, or what it must wait for. Pure.
+
+    spot; borrowed P3; borrowed P2, then P1; then guaranteed P3, P2, P1 of a lower class
+
+(docs/design.md part 8). `ground` says what is legal, `taking` walks the order, `budgets` says when.
+The same state gives the same plan: nothing here looks at a clock, at chance or at input order.
+
+*Ping-pong is impossible.* A take is legal only if, after it, the asking side's share is at most the
+victim's at the level where they meet; asking back would have to raise the other above this again.
+Whoever is at share 0 on both sides holds it within its guarantee, and what is taken back must be
+borrowed. Guaranteed units give way to a strictly higher class only, and cannot ask that back.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from preemption.domain.budgets import Budgets
+from preemption.domain.ground import CLASS_RANK, Ground
+from preemption.domain.taking import Candidate, Taking
+from preemption.domain.tax import Loss, time_lost
+from preemption.domain.values import (
+    GRACE_SECONDS_MAX,
+    GRACE_SECONDS_MIN,
+    Action,
+    Mode,
+    Obstacle,
+    ObstacleCode,
+    PlanAnswer,
+    PlanRequest,
+    PlanState,
+    PoolDraw,
+    Running,
+)
+
+STEPS = (
+    "spot",
+    "borrowed P3",
+    "borrowed P2",
+    "borrowed P1",
+    "guaranteed P3",
+    "guaranteed P2",
+    "guaranteed P1",
+)
+ROUNDS_MAX = 32
+"""How often a final set is drawn again without those that proved illegal in it."""
+
+_STEP_OF = {name: place for place, name in enumerate(STEPS)}
+_EPOCH_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Possible:
+    """An allocation that class rules do not shield.
+
+    Attributes:
+        available_at: when its minimum run time and its job's budget allow it.
+        waits_for: which of them it is, while that lies ahead.
+    """
+
+    candidate: Candidate
+    available_at: datetime
+    waits_for: ObstacleCode
+
+
+def plan(state: PlanState, request: PlanRequest, *, at: datetime) -> PlanAnswer:
+    """Who gives back what.
+
+    Args:
+        state: allocations that live at `at`; each one's account is among the accounts.
+
+    Raises:
+        KeyError: an account that nobody named.
+    """
+    return _Planner(state, request, at).answer()
+
+
+def grace_seconds(reclaim_seconds: int) -> int:
+    """From notice to force: what the allocation says it needs, 60 to 300."""
+    return min(GRACE_SECONDS_MAX, max(GRACE_SECONDS_MIN, reclaim_seconds))
+
+
+def return_seconds(reclaim_seconds: int) -> int:
+    """Until the units are back at the latest: grace, and a checkpoint that takes longer."""
+    return max(grace_seconds(reclaim_seconds), reclaim_seconds)
+
+
+class _Planner:
+    def __init__(self, state: PlanState, request: PlanRequest, at: datetime) -> None:
+        self.state = state
+        self.request = request
+        self.at = at
+        self.ground = Ground(state, request)
+        self.budgets = Budgets(state.policy, capacity=state.pool.capacity, history=state.history)
+        self.obstacles: dict[ObstacleCode, Obstacle] = {}
+        self.returns = self.ground.tier != "spot" and self.ground.returns_guarantee()
+
+    def answer(self) -> PlanAnswer:
+        if not any(self.ground.gaps()):
+            return self._settle([], self.at)
+        if self.ground.tier == "spot":
+            return self._refuse("spot_never_preempts")
+        begins = self.at
+        if not self.request.override:
+            cooled = self.budgets.may_ask_at(self.request.job)
+            if cooled is not None and cooled > self.at:
+                self._note("cooling_down", 0, 0, cooled)
+                begins = cooled
+        possible = self._possible()
+        for limit in self._limits():
+            found = self._first(possible, begins, limit)
+            if found is not None:
+                return self._settle(*found)
+        if self.request.units > self.ground.potential:
+            return self._refuse("quota")
+        return self._refuse("not_enough")
+
+    def _limits(self) -> tuple[int | None, ...]:
+        """A claim on a guarantee takes what comes back within the target, if that is enough."""
+        return (self.ground.target_seconds, None) if self.returns else (None,)
+
+    def _possible(self) -> list[Possible]:
+        found = []
+        policy, override = self.state.policy, self.request.override
+        most = None if override else self.budgets.pool.limit
+        asks = CLASS_RANK[self.request.priority_class]
+        min_run = timedelta(seconds=policy.min_run_seconds)
+        for running in self.state.running:
+            gives = CLASS_RANK[running.priority_class]
+            if not gives or running.ending_units or not running.units:
+                continue
+            if running.tier == "guaranteed" and gives <= asks:
+                continue
+            fresh = running.since + min_run
+            again = None if override else self.budgets.job_allowed_at(running.key)
+            late = again is not None and again > fresh
+            candidate = self._candidate(running, most)
+            if not candidate.is_stoppable and not candidate.slack:
+                self._note("pool_budget", 1, running.units, None)
+                continue
+            found.append(
+                Possible(
+                    candidate=candidate,
+                    available_at=again if again is not None and late else fresh,
+                    waits_for="job_budget" if late else "fresh",
+                )
+            )
+        return found
+
+    def _candidate(self, running: Running, most: int | None) -> Candidate:
+        """Ordered by time lost: units and price are the same for each unit of a pool."""
+        tier = running.tier
+        name = "spot" if tier == "spot" else f"{tier} {running.priority_class}"
+        saved = running.saved_at or running.since
+        if saved > self.at:
+            saved = self.at
+        again = running.reload_seconds + running.warm_up_seconds
+        lost = (self.at - saved) + timedelta(seconds=again)
+        age = self.at - running.since
+        return Candidate(
+            running=running,
+            leaf=self.ground.leaf_of(running.account),
+            step=_STEP_OF[name],
+            cost=(lost, age, running.key, running.attempt),
+            most=most,
+        )
+
+    def _first(
+        self, possible: Sequence[Possible], begins: datetime, limit: int | None
+    ) -> tuple[list[Candidate], datetime] | None:
+        """The set to take and the first instant at which it may be taken, budgets of the pool
+        aside. Time only ever makes more allocations available, so the instant is searched for."""
+        usable = self._in_time(possible, begins, limit)
+        found = self._draw(usable, begins)
+        if found is not None:
+            return found, begins
+        later = sorted({each.available_at for each in usable if each.available_at > begins})
+        for each in usable:
+            if each.available_at > begins:
+                units = each.candidate.running.units
+                self._note(each.waits_for, 1, units, each.available_at)
+        if not later or self._draw(usable, later[-1]) is None:
+            return None
+        low, high = 0, len(later) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self._draw(usable, later[middle]) is None:
+                low = middle + 1
+            else:
+                high = middle
+        found = self._draw(usable, later[low])
+        if found is None:
+            raise AssertionError("it was there when it was searched for")
+        return found, later[low]
+
+    def _in_time(
+        self, possible: Sequence[Possible], begins: datetime, limit: int | None
+    ) -> list[Possible]:
+        """Those that give back fast enough for the target and the deadline."""
+        deadline = self.request.deadline
+        if deadline is not None:
+            left = (deadline - begins) // _EPOCH_SECOND
+            limit = left if limit is None else min(limit, left)
+        if limit is None:
+            return list(possible)
+        found = []
+        for each in possible:
+            running = each.candidate.running
+            if return_seconds(running.reclaim_seconds) <= limit:
+                found.append(each)
+            else:
+                self._note("slow", 1, running.units, None)
+        return found
+
+    def _draw(self, possible: Iterable[Possible], when: datetime) -> list[Candidate] | None:
+        """The minimal legal set among those available; the ground is as before afterwards."""
+        banned: set[int] = set()
+        open_ = [each.candidate for each in possible if each.available_at <= when]
+        for candidate in open_:
+            candidate.taken = 0
+        for _ in range(ROUNDS_MAX):
+            steps: list[list[Candidate]] = [[] for _ in STEPS]
+            for candidate in open_:
+                if id(candidate) not in banned:
+                    steps[candidate.step].append(candidate)
+            taking = Taking(self.ground)
+            if not taking.cover(steps):
+                self._note_refused(taking)
+                return None
+            illegal = taking.illegal()
+            taken = [(candidate, candidate.taken) for candidate in taking.taken]
+            taking.undo()
+            if not illegal:
+                for candidate, units in taken:
+                    candidate.taken = units
+                return [candidate for candidate, _ in taken]
+            banned |= {id(candidate) for _, candidate in illegal}
+        return None
+
+    def _settle(self, taken: list[Candidate], when: datetime) -> PlanAnswer:
+        """Actions with their instants; all may start now, or the plan waits for the last."""
+        request = self.request
+        units = [candidate.taken for candidate in taken]
+        starts: list[datetime] | None = [when] * len(taken)
+        if not request.override:
+            aged = request.account if request.aged else None
+            starts = self.budgets.schedule(units, at=when, aged_account=aged)
+            if starts is None:
+                return self._refuse("aged_budget" if request.aged else "pool_budget")
+            if starts and starts[-1] > when:
+                code: ObstacleCode = "pool_budget"
+                waiting = [u for u, at in zip(units, starts, strict=True) if at > when]
+                self._note(code, len(waiting), sum(waiting), starts[-1])
+        actions = tuple(
+            self._action(candidate, starts_at)
+            for candidate, starts_at in zip(taken, starts or [], strict=True)
+        )
+        last = max((action.starts_at for action in actions), default=when)
+        now = last <= self.at
+        free = max(0, min(request.units, self.ground.book.free))
+        ready = max((action.returns_at for action in actions), default=self.at)
+        target = self.at + timedelta(seconds=self.ground.target_seconds)
+        return PlanAnswer(
+            outcome="plan" if now else "wait",
+            tier=self.ground.tier,
+            actions=actions,
+            wait_until=None if now else last,
+            ready_at=ready,
+            meets_deadline=None if request.deadline is None else ready <= request.deadline,
+            returns_guarantee=self.returns,
+            within_target=ready <= target if self.returns else None,
+            free_units=free,
+            obstacles=() if now else tuple(self.obstacles.values()),
+            pool_draw=self._pool_draw(sum(units)),
+            override=request.override,
+        )
+
+    def _action(self, candidate: Candidate, starts_at: datetime) -> Action:
+        running = candidate.running
+        left = running.units - candidate.taken
+        mode: Mode = "shrink" if left else "checkpoint" if running.saves else "stop"
+        lost = time_lost(
+            at=self.at,
+            saved_at=running.saved_at or running.since,
+            reload_seconds=running.reload_seconds,
+            warm_up_seconds=running.warm_up_seconds,
+        )
+        seconds = return_seconds(running.reclaim_seconds)
+        return Action(
+            key=running.key,
+            attempt=running.attempt,
+            account=running.account,
+            step=STEPS[candidate.step],
+            mode=mode,
+            units=candidate.taken,
+            left=left,
+            grace_seconds=grace_seconds(running.reclaim_seconds),
+            starts_at=starts_at,
+            returns_at=starts_at + timedelta(seconds=seconds),
+            tax=Loss(lost=lost, units=candidate.taken).tax(self.state.price),
+        )
+
+    def _refuse(self, code: ObstacleCode) -> PlanAnswer:
+        self._note(code, 0, 0, None)
+        return PlanAnswer(
+            outcome="refused",
+            tier=self.ground.tier,
+            returns_guarantee=self.returns,
+            free_units=max(0, min(self.request.units, self.ground.book.free)),
+            obstacles=tuple(self.obstacles.values()),
+            blocks=tuple(self.ground.blocks()),
+            pool_draw=self._pool_draw(0),
+            override=self.request.override,
+        )
+
+    def _pool_draw(self, units: int) -> PoolDraw:
+        pool = self.budgets.pool
+        return PoolDraw(used=pool.used(self.at), units=units, limit=pool.limit)
+
+    def _note_refused(self, taking: Taking) -> None:
+        """Shares and classes that stood in the way of the last set that was drawn."""
+        for code in ("share", "class"):
+            self.obstacles.pop(code, None)
+        for why, candidate in taking.refused.values():
+            code = "share" if why == "share" else "class"
+            self._note(code, 1, candidate.running.units, None)
+
+    def _note(
+        self, code: ObstacleCode, allocations: int, units: int, until: datetime | None
+    ) -> None:
+        known = self.obstacles.get(code, Obstacle(code=code))
+        soonest = min((at for at in (known.until, until) if at is not None), default=None)
+        self.obstacles[code] = Obstacle(
+            code=code,
+            allocations=known.allocations + allocations,
+            units=known.units + units,
+            until=soonest,
+        )
