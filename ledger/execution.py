@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 import psycopg
-from django.db import DataError, OperationalError, transaction
+from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from ledger import projection, scope, store
 from ledger.errors import Conflict, Invalid, Refused, from_stored
@@ -27,8 +27,13 @@ from ledger.types import Actor, Event, RecordedEvent
 
 ATTEMPTS_MAX = 5
 KEY_LENGTH_MAX = 200
-RETRIED = ("40001", "40P01")  # serialization failure, deadlock
+RETRIED = ("40001", "40P01", "23505")  # serialization failure, deadlock, key taken meanwhile
 UNSTORABLE = ("22021", "22P05")  # NUL in a text, NUL in a JSON string
+
+_COLLISIONS = (
+    *(OperationalError, psycopg.OperationalError),
+    *(IntegrityError, psycopg.IntegrityError),
+)
 
 Authorize = Callable[[Actor, str, Any, UUID], None]
 
@@ -146,13 +151,15 @@ def execute(command: Any, context: Context) -> Outcome:
         DomainError: the command was refused; nothing but the receipt of a `Refused` was stored.
         OperationalError: deadlocks or serialization failures beyond ATTEMPTS_MAX tries; Django's
             or psycopg's, depending on whose cursor met it.
+        IntegrityError: a constraint does not hold. A key that is taken is tried again: whoever
+            took it while this one decided is seen then, and answered about.
     """
     handler = _handlers[type(command)]
     _check_key(context.idempotency_key)
     for attempt in range(1, ATTEMPTS_MAX + 1):
         try:
             return _attempt(command, handler, context)
-        except (OperationalError, psycopg.OperationalError) as error:
+        except _COLLISIONS as error:
             if _sqlstate(error) not in RETRIED or attempt == ATTEMPTS_MAX:
                 raise
             # Full jitter: two commands that collided once must not collide again in step.
