@@ -45,7 +45,7 @@ def unread(organization_id: UUID, person_id: UUID | None) -> int:
     with server_cursor() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM (SELECT FROM notices_notice WHERE organization_id = %b "
-            "AND person_id = %b AND read_at IS NULL LIMIT %b) AS some",
+            "AND person_id = %b AND read_at IS NULL LIMIT %b) AS waiting",
             (organization_id, person_id, UNREAD_SHOWN_MAX + 1),
         ).fetchone()
     return row[0]
