@@ -65,6 +65,8 @@ UNSAFE_TEST_OPTIONS: Final[Mapping[str, str]] = {
     "full_page_writes": "off",
     "autovacuum": "off",
     "shared_buffers": "128MB",
+    # Several test runs share the server, each with sixteen writers at a time.
+    "max_connections": "300",
 }
 
 
