@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounting.whatif import fairshare
+from preemption.whatif import preempt
 from quota import whatif as quota
 
 Answer = Callable[[bytes], dict[str, Any]]
@@ -22,6 +23,10 @@ QUESTIONS: dict[str, Question] = {
     "fairshare": Question(
         answer=fairshare.answer,
         help="levels, factors and ranks of accounts and people, from shares and usage",
+    ),
+    "preempt": Question(
+        answer=preempt.answer,
+        help="which allocations give back what so that a request fits, or what it waits for",
     ),
     "quota": Question(
         answer=quota.answer,
