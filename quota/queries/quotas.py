@@ -4,7 +4,7 @@ Everything is judged at the instant that is asked about: a temporary quota whose
 not in force, a change that has fallen due is, whether or not a task has recorded it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -161,16 +161,30 @@ def quotas_of_account(
 
 
 def quotas_of_pool(
-    organization_id: UUID, pool_id: UUID, *, now: datetime, as_of: datetime | None = None
+    organization_id: UUID,
+    pool_id: UUID,
+    *,
+    now: datetime,
+    as_of: datetime | None = None,
+    among: Collection[UUID] | None = None,
+    after: str = "",
+    limit: int = LIST_MAX,
 ) -> list[QuotaRow]:
-    """Every quota in a pool, by account; at most LIST_MAX."""
+    """Quotas in a pool, by account; at most LIST_MAX.
+
+    Args:
+        among: only of these accounts; None: of all.
+        after: the account after which the page begins.
+    """
     pools = pools_at(organization_id, (pool_id,), now=now, as_of=as_of)
     said = [
         (pool_id, account, cell)
         for book in books_at(organization_id, pools, now=now, as_of=as_of).values()
         for account, cell in book.cells.items()
+        if among is None or account in among
     ]
-    return _rows(organization_id, pools, said)[:LIST_MAX]
+    rows = _rows(organization_id, pools, said)
+    return [row for row in rows if row.account > after][: min(limit, LIST_MAX)]
 
 
 def coming(

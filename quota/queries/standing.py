@@ -11,18 +11,15 @@ from uuid import UUID
 import numpy as np
 
 from ledger.errors import NotFound
-from ledger.sql import server_cursor
-from quota.domain.changes import QuotaBook
 from quota.domain.promise import Promise, promise_of
-from quota.domain.tree import NO_LIMIT, NO_PARENT, QuotaTree, Shape, Standing, evaluate
+from quota.domain.tree import QuotaTree, Standing, evaluate
 from quota.domain.values import Pool, Quota
 from quota.in_use import units_in_use
 from quota.loading.quotas import due_among
-from quota.queries.quotas import Source, books_at, pools_at, source_at
+from quota.queries import warm
+from quota.queries.cells import Cells, Node, nodes_of, read_cells, shape_of, tree_of
+from quota.queries.quotas import books_at, pools_at, source_at
 from tenancy.tree_history import tree_at
-
-Node = tuple[UUID, str, UUID | None, int, bool]
-"""Id, name, parent, depth, archived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,37 +115,6 @@ def _limit(amounts: np.ndarray, bounded: np.ndarray, row: int, column: int) -> i
     return int(amounts[row, column]) if bounded[row, column] else None
 
 
-@dataclass(slots=True, eq=False)
-class Cells:
-    """Quotas as arrays, nodes x pools, while they are filled in."""
-
-    row_of: dict[UUID, int]
-    guaranteed: np.ndarray
-    borrowing: np.ndarray
-    lending: np.ndarray
-
-    @classmethod
-    def none(cls, row_of: dict[UUID, int], pool_count: int) -> "Cells":
-        """Nobody has any."""
-        size = (len(row_of), pool_count)
-        return cls(
-            row_of=row_of,
-            guaranteed=np.zeros(size, dtype=np.int64),
-            borrowing=np.full(size, NO_LIMIT, dtype=np.int64),
-            lending=np.full(size, NO_LIMIT, dtype=np.int64),
-        )
-
-    def fill(self, column: int, book: QuotaBook) -> None:
-        """One pool, quota by quota."""
-        for account, cell in book.cells.items():
-            row, quota = self.row_of[account], cell.quota
-            self.guaranteed[row, column] = quota.guaranteed
-            if quota.borrowing_limit is not None:
-                self.borrowing[row, column] = quota.borrowing_limit
-            if quota.lending_limit is not None:
-                self.lending[row, column] = quota.lending_limit
-
-
 def ground(
     organization_id: UUID,
     pool_ids: Iterable[UUID] | None = None,
@@ -159,17 +125,31 @@ def ground(
     """Stand everybody in the pools (None: in all), in a constant number of questions."""
     pools = pools_at(organization_id, pool_ids, now=now, as_of=as_of)
     source = source_at(now, as_of)
-    nodes = tree_at(organization_id, source.at) if source.then else nodes_of(organization_id)
-    cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(pools))
     due = due_among(organization_id, pools, at=source.at, then=source.then)
-    columns = {pool_id: column for column, pool_id in enumerate(pools)}
-    _fill_undue(organization_id, cells, columns, due, source)
+    if source.then:
+        nodes = tree_at(organization_id, source.at)
+        cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(pools))
+        columns = {pool_id: column for column, pool_id in enumerate(pools) if pool_id not in due}
+        read_cells(
+            organization_id,
+            cells,
+            columns,
+            table=source.table,
+            condition=source.condition,
+            values=source.values,
+        )
+        tree = None
+    else:
+        kept = warm.quotas(organization_id)
+        nodes = kept.nodes
+        tree = None if due else kept.tree_of(pools)
+        cells = kept.cells if tree else kept.cells_of(pools, but=due)
     if due:
         settled = books_at(organization_id, {one: pools[one] for one in due}, now=now, as_of=as_of)
         for pool_id, book in settled.items():
-            cells.fill(columns[pool_id], book)
+            cells.fill(list(pools).index(pool_id), book)
     use = units_in_use(organization_id, pools, now=now, as_of=as_of)
-    return stand(nodes, pools, cells, use)
+    return stand(nodes, pools, cells, use, tree=tree)
 
 
 def stand(
@@ -177,22 +157,23 @@ def stand(
     pools: dict[UUID, Pool],
     cells: Cells,
     use: dict[tuple[UUID, UUID], int],
+    *,
+    tree: QuotaTree | None = None,
 ) -> Ground:
     """The arithmetic of what was read. Pure.
 
     Args:
         nodes: in any order.
         use: units by (account, pool).
+        tree: of these cells, where it is known already.
     """
     row_of = cells.row_of
     columns = {pool_id: column for column, pool_id in enumerate(pools)}
-    shape = Shape.build([row_of.get(node[2], NO_PARENT) for node in nodes])
-    own_use = np.zeros_like(cells.guaranteed)
+    own_use = np.zeros((len(nodes), len(pools)), dtype=np.int64)
     for (account, pool_id), units in use.items():
         own_use[row_of[account], columns[pool_id]] = units
-    tree = QuotaTree.build(
-        shape, guaranteed=cells.guaranteed, borrowing=cells.borrowing, lending=cells.lending
-    )
+    if tree is None:
+        tree = tree_of(cells, shape_of(nodes, row_of))
     return Ground(
         nodes=nodes,
         row_of=row_of,
@@ -201,36 +182,6 @@ def stand(
         tree=tree,
         standing=evaluate(tree, own_use),
     )
-
-
-def _fill_undue(
-    organization_id: UUID,
-    cells: Cells,
-    columns: dict[UUID, int],
-    due: set[UUID],
-    source: Source,
-) -> None:
-    """Quotas of pools in which nothing is due, as whole columns: one row of packed numbers a pool
-    instead of one row a quota, which costs a tenth."""
-    with server_cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT pool_id, string_agg(uuid_send(account_id), ''), "
-            "string_agg(int8send(guaranteed), ''), "
-            "string_agg(int8send(coalesce(borrowing_limit, -1)), ''), "
-            "string_agg(int8send(coalesce(lending_limit, -1)), '') "
-            f"FROM {source.table} WHERE organization_id = %b AND pool_id = ANY(%b) "
-            f"{source.condition} GROUP BY pool_id",
-            (organization_id, list(columns.keys() - due), *source.values),
-            binary=True,
-        ).fetchall()
-    by_bytes = {account.bytes: row for account, row in cells.row_of.items()}
-    for pool_id, accounts, *numbers in rows:
-        column = columns[pool_id]
-        at = [by_bytes[accounts[start : start + 16]] for start in range(0, len(accounts), 16)]
-        guaranteed, borrowing, lending = (np.frombuffer(one, dtype=">i8") for one in numbers)
-        cells.guaranteed[at, column] = guaranteed
-        cells.borrowing[at, column] = borrowing
-        cells.lending[at, column] = lending
 
 
 def pool_tree(
@@ -271,14 +222,3 @@ def account_in_pools(
         AccountInPool(pool_id=pool_id, pool=here.pools[pool_id], standing=here.at(row, column))
         for column, pool_id in enumerate(here.pool_ids)
     ]
-
-
-def nodes_of(organization_id: UUID) -> list[Node]:
-    """Every account, archived ones too: they may still hold units."""
-    with server_cursor() as cursor:
-        return cursor.execute(
-            "SELECT id, name, parent_id, cardinality(ancestors) - 1, archived_at IS NOT NULL "
-            "FROM tenancy_account WHERE organization_id = %b "
-            "ORDER BY cardinality(ancestors), name",
-            (organization_id,),
-        ).fetchall()
