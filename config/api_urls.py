@@ -13,6 +13,7 @@ from accounting.api.usage_reads import (
     UsageDaysOperation,
 )
 from ledger.api import EventOperation, EventsOperation
+from notices.api.notices import NoticesOperation, ReadNoticesOperation
 from quota.api.admissions import AdmissionsOperation
 from quota.api.allocations import AllocationOperation, AllocationsOperation
 from quota.api.messages import (
@@ -55,6 +56,8 @@ urlpatterns = [
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),
     path("flavors", FlavorsOperation.as_view()),
     path("me", MeOperation.as_view()),
+    path("notices", NoticesOperation.as_view()),
+    path("notices/read", ReadNoticesOperation.as_view()),
     path("people", PeopleOperation.as_view()),
     path("pools", PoolsOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),

@@ -58,6 +58,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "people_only": (403, "No token may do this; a person with one of `roles` does."),
     "period_out_of_range": (400, "The period is backwards or longer than 366 days."),
     "person_name_taken": (409, "A person has the name."),
+    "person_needed": (403, "Only people have this; a token is nobody."),
     "person_not_on_account": (404, "The person does not work under the account."),
     "person_unknown": (404, "No person has this name."),
     "pool_denied": (403, "The token is bound to other pools."),

@@ -74,7 +74,7 @@ def test_the_list_shows_words_deadline_and_what_is_unread_first_seen_newest(acme
     tell(acme, "alice", "one", "two")
     page = text(browse(acme, "alice").get("/notices"))
     assert page.index("two</a>") < page.index("one</a>")
-    assert "What it is about." in page and "until <time" in page and "2 Dec" in page
+    assert "What it is about." in page and "until <time" in page and "2026-12-02 13:00" in page
     assert page.count("Unread: ") == 2
 
 
