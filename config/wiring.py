@@ -5,15 +5,17 @@ import importlib
 from accounting import verification as accounting_verification
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
+from accounting.queries import evidence
 from accounting.rate_projectors import PROJECTORS as RATES
 from config.api import operation
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
-from quota import tree_guard
+from quota import ports, tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
 from quota.loading import allocations
 from quota.projectors import PROJECTORS as QUOTA
+from quota.request_projectors import PROJECTORS as REQUESTS
 from tenancy import callers, guards, policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
 
@@ -32,6 +34,9 @@ COMMAND_MODULES = (
     "quota.commands.admissions",
     "quota.commands.allocations",
     "quota.commands.snapshots",
+    "quota.commands.requests",
+    "quota.commands.reviews",
+    "quota.commands.request_policy",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
     "accounting.commands.rates",
@@ -50,6 +55,7 @@ def connect() -> None:
     projection.register(TENANCY)
     projection.register(QUOTA)
     projection.register(ALLOCATIONS)
+    projection.register(REQUESTS)
     projection.register(ACCOUNTING)
     projection.register(RATES)
     projection.on_rebuilt(accounting_rebuilt)
@@ -58,6 +64,7 @@ def connect() -> None:
     guards.register(tree_guard.guard)
     guards.use_pools(allocations.pool_names)
     scope.use_directory(queries.organization_id_by_slug)
+    ports.use_ports(utilization=evidence.Utilization(), price=evidence.Prices())
     for module in (*COMMAND_MODULES, *NOTICE_MODULES):
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)

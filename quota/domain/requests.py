@@ -163,6 +163,30 @@ def check(terms: Terms, *, now: datetime, limits: Limits, pool: Pool | None = No
         raise problem
 
 
+def check_draft(terms: Terms) -> None:
+    """Raise what even a draft may not hold: what could not be kept.
+
+    Raises:
+        Invalid: with the field.
+    """
+    unfinished = {"purpose_missing", "to_account_missing", "to_account_unused"}
+    for problem in _words(terms):
+        if problem.code not in unfinished:
+            raise problem
+    units = terms.units
+    if units is not None and (isinstance(units, bool) or not 0 <= units <= UNITS_MAX):
+        raise Invalid(
+            "units_absurd",
+            f"Units are a whole number from 0 to {UNITS_MAX:,}.",
+            field="units",
+            facts={"maximum": UNITS_MAX},
+        )
+    for field in ("starts_at", "ends_at"):
+        instant = getattr(terms, field)
+        if instant is not None and instant.tzinfo is None:
+            raise Invalid("instant_without_zone", "An instant names its zone.", field=field)
+
+
 def _words(terms: Terms) -> Iterator[Invalid]:
     for field, words in (("kind", tuple(Kind)), ("workload", tuple(Workload)), ("tier", TIERS)):
         if getattr(terms, field) not in words:

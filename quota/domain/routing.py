@@ -11,7 +11,7 @@ person's id and by e-mail addresses (`Human`).
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -366,13 +366,6 @@ def standing(
         "You, or the person you stand in for, approved this already. The second approval is "
         "another person's.",
     )
-
-
-def reminder_due(
-    policy: Policy, *, submitted_at: datetime, reminded_at: datetime | None, now: datetime
-) -> bool:
-    """Whether the reviewers should hear of it again."""
-    return (reminded_at or submitted_at) + timedelta(hours=policy.remind_hours) <= now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
