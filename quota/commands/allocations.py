@@ -203,12 +203,14 @@ class _Desk:
         value = one.value
         accounts, book = self._books[value.pool]
         row = accounts.row_of[value.account]
+        # An archived account takes nothing new, but may give back.
+        is_closed = value.account in self._standing.closed
         outcome = lifecycle.resize(
             value,
             units=message.units,
             at=message.at or self._unit.now,
             now=self._unit.now,
-            room=book.most(row, value.tier, slow=one.slow),
+            room=0 if is_closed else book.most(row, value.tier, slow=one.slow),
         )
         if outcome.code == "resized":
             book.add(row, value.tier, message.units - value.units, slow=one.slow)

@@ -5,6 +5,7 @@ import pytest
 from ledger import verification
 from ledger.errors import Conflict
 from quota import wire
+from tenancy.domain.tree import DEPTH_MAX
 from tests.quota.allocations.conftest import after
 
 pytestmark = pytest.mark.django_db
@@ -119,3 +120,14 @@ def test_denials_say_what_would_help(jobs, quotas):
         ("old", "vision", "borrowed")
     ]
     assert relief.reclaim_enough
+
+
+def test_the_deepest_account_has_its_quota_and_its_admissions(jobs, quotas, acme):
+    """Sixteen levels below the root: the arithmetic goes as deep as the tree may."""
+    under = "root"
+    for level in range(DEPTH_MAX):
+        acme.account(f"level{level}", under=under)
+        under = f"level{level}"
+    quotas.set(under, 10)
+    results = jobs.admit(*(jobs.ask(key, account=under, units=8) for key in ("a", "b"))).results
+    assert [result.status for result in results] == ["admitted", "denied"]
