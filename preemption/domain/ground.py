@@ -111,8 +111,14 @@ class Ground:
         return meeting is None or self.levels.borrows(meeting[1])
 
     def returns_guarantee(self) -> bool:
-        """With the request entered, nobody on its path is above its guarantee."""
-        return not any(self.levels.borrows(row) for row in self._path)
+        """With the request entered, is there a guarantee on its path that is not exceeded?
+
+        Its own, or an ancestor's, which it may claim as well. What others borrow inside a node
+        makes that node exceed its own, so one that does not is enough; a root has nobody outside
+        to claim from, unless it asks itself.
+        """
+        claims = self._path[:-1] or self._path
+        return not all(self.levels.borrows(row) for row in claims)
 
     def legality(self, victim: Running, leaf: int) -> Legality:
         """May the request have what the victim gave up, as use stands now, after the move?
