@@ -28,11 +28,13 @@ class Sent:
         notice: why it was not saved although nothing is wrong with what was typed.
         form_key: for the form when it is shown again. A key that a refusal was stored under is
             spent: what is sent next is something else.
+        short_by: units that are missing, where the refusal says so.
     """
 
     result: Any
     notice: str = ""
     form_key: Any = None
+    short_by: int | None = None
 
 
 def saving(request: PageRequest) -> bool:
@@ -104,7 +106,7 @@ def send(
             return Sent(None, _spent(error), key)
         name = field_of(error.field or "")
         form.add_error(name if name in form.fields else None, error.detail)
-        return Sent(None, "", key)
+        return Sent(None, "", key, error.facts.get("short_by"))
     return Sent(outcome.result, "", usable or new_id())
 
 

@@ -10,14 +10,15 @@ from django.views.decorators.http import require_safe
 
 from frontend import parameters
 from frontend.history import names_for, sentence
-from frontend.pages import PageRequest, page, render
+from frontend.pages import Page, PageRequest, page, render
 from frontend.quota_words import Explained, explain
 from ledger.errors import Invalid
-from quota.queries.capacity import NOTHING, Held, held_by_account
+from quota.queries.capacity import NOTHING
 from quota.queries.quotas import ChangeRow, coming, history, quotas_of_account
 from quota.queries.standing import Ground, ground
 from tenancy import queries
 from tenancy.domain.roles import LEDGER_READ, POOL_WRITE, READ
+from tenancy.queries import AccountRow
 
 HISTORY_SHOWN = 25
 CHILDREN_SHOWN = 200
@@ -41,7 +42,6 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
     as_of = _as_of(request)
     base = ground(here.id, now=here.now, as_of=as_of)
     place = base.row_of.get(row.id)
-    held = held_by_account(here.id, base.pool_ids, now=here.now, as_of=as_of)
     before = parameters.whole(request.GET, "before")
     changes = history(here.id, row.id, before_position=before, limit=HISTORY_SHOWN)
     terms = {
@@ -49,7 +49,7 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
     }
     lines = [
         (one, terms.get(pool_id))
-        for pool_id, one in _explained(base, place, held)
+        for pool_id, one in _explained(base, place)
         if _says_something(one) or pool_id in terms
     ]
     return render(
@@ -66,10 +66,23 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
             "next": _older(request, changes.next_before),
             "first_page": before is None,
             "sees_event": LEDGER_READ in here.held,
-            "may_change": here.may(POOL_WRITE, row.id),
+            "may_change": (may_change := _may_change(here, row) and as_of is None),
+            "other_pools": _others(base, lines) if may_change else [],
             "partials": ("history",),
         },
     )
+
+
+def _may_change(here: Page, row: AccountRow) -> bool:
+    """Quotas hang together over the whole tree: its operators change them."""
+    root = here.organization.root_account_id
+    return row.archived_at is None and here.may(POOL_WRITE, root)
+
+
+def _others(base: Ground, lines: list[tuple[Explained, Any]]) -> list[str]:
+    """Names of pools that have no line of their own."""
+    shown = {one.pool.name for one, _ in lines}
+    return [pool.name for pool in base.pools.values() if pool.name not in shown]
 
 
 def _as_of(request: PageRequest) -> datetime | None:
@@ -84,9 +97,7 @@ def _as_of(request: PageRequest) -> datetime | None:
     return found
 
 
-def _explained(
-    base: Ground, place: int | None, held: dict[UUID, dict[UUID, Held]]
-) -> list[tuple[UUID, Explained]]:
+def _explained(base: Ground, place: int | None) -> list[tuple[UUID, Explained]]:
     """The account in each pool; in none before it was opened."""
     found: list[tuple[UUID, Explained]] = []
     if place is None:
@@ -94,7 +105,7 @@ def _explained(
     for column, pool_id in enumerate(base.pool_ids):
         standing = base.at(place, column)
         pool = base.pools[pool_id]
-        holders = held.get(pool_id, {})
+        holders = base.held.get(pool_id, {})
         in_use = sum(holders.values(), NOTHING).units
         own = holders.get(standing.account_id, NOTHING)
         free = max(0, pool.usable - in_use)

@@ -78,6 +78,7 @@ def edit_quota(request: PageRequest, account: str, pool: str) -> HttpResponse:
             "version": version,
             "preview": preview,
             "unchanged": sent.result is not None and not sent.result.changed,
+            "short_by": sent.short_by,
             "foreseen": getattr(sent.result, "foreseen", None),
             "notice": notice,
             "coming": later,

@@ -15,25 +15,21 @@ from uuid import UUID
 import numpy as np
 
 from ledger.errors import NotFound
-from ledger.sql import server_cursor
-from quota.domain.batch import PoolState
 from quota.domain.changes import Cell, Lapsed, QuotaBook, Scheduled, Wish
-from quota.domain.exposure import KEEPING_CLASS, Guaranteed, above
 from quota.domain.promise import Promise, promise_of
-from quota.domain.promotion import Promotion, promotions
+from quota.domain.promotion import Promotion
 from quota.domain.values import Pool
 from quota.in_use import units_in_use
 from quota.loading import allocations as allocation_loading
 from quota.loading import quotas as loading
 from quota.loading.allocations import LivePool, Standing
 from quota.loading.quotas import Paths
+from quota.queries.preview_tiers import tiers_of
 from quota.queries.quotas import pools_at
 from quota.queries.standing import AccountStanding, Cells, Ground, Node, nodes_of, stand
 
 SHOWN_MAX = 20
 """Accounts, and jobs of each kind, that a preview names; the others are counted."""
-
-GUARANTEED_READ_MAX = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +196,15 @@ def preview_end(
         book.settle(desk.due(now), now=now)
     temporary = after.cell(account_id).temporary
     after.end(account_id, at=now)
-    lender = temporary.lender if temporary else None
-    return _compare(desk, before, after, at=now, subject=account_id, lender=lender)
+    return _compare(
+        desk,
+        before,
+        after,
+        at=now,
+        subject=account_id,
+        lender=temporary.lender if temporary else None,
+        expose=bool(temporary and temporary.expose),
+    )
 
 
 def preview_size(
@@ -266,8 +269,15 @@ def _compare(
 ) -> Preview:
     was, would = _ground(desk, before), _ground(desk, after)
     shifts, shifts_count, over_count = _shifts(was, would, subject, lender)
-    rises = _rises(desk, before, after)
-    jobs_above = _above(desk, before, after)
+    felt = tiers_of(
+        desk.organization_id,
+        desk.pool_id,
+        desk.standing,
+        before,
+        after,
+        exposed=subject if expose else None,
+        now=desk.now,
+    )
     names = {node[0]: node[1] for node in desk.nodes}
     promise = promise_of(after.pool, after.guarantees())
     tier = "borrowed" if expose else "guaranteed"
@@ -281,11 +291,11 @@ def _compare(
         shifts=shifts,
         shifts_count=shifts_count,
         over_count=over_count,
-        rises=tuple(_risen(one, names) for one in rises[:SHOWN_MAX]),
-        rises_count=len(rises),
-        above=tuple(_job(one, names, "guaranteed", tier) for one in jobs_above[:SHOWN_MAX]),
-        above_count=len(jobs_above),
-        above_units=sum(one.units for one in jobs_above),
+        rises=tuple(_risen(one, names) for one in felt.rises[:SHOWN_MAX]),
+        rises_count=len(felt.rises),
+        above=tuple(_job(one, names, "guaranteed", tier) for one in felt.above[:SHOWN_MAX]),
+        above_count=len(felt.above),
+        above_units=sum(one.units for one in felt.above),
         expose=expose,
         refused=refused,
         lapses=_lapses(desk, before, after, at=at, names=names),
@@ -331,76 +341,6 @@ def _shifts(
         for *_, row in rows[:SHOWN_MAX]
     )
     return found, len(rows), int((over > 0).sum())
-
-
-def _rises(desk: _Desk, before: QuotaBook, after: QuotaBook) -> list[Promotion]:
-    """Who would rise that does not rise anyway."""
-    holdings = desk.standing.holdings.get(desk.pool_id, {})
-    if not any(held.borrowed or held.spot for held in holdings.values()):
-        return []
-    with_room = [
-        account
-        for account, held in holdings.items()
-        if held.borrowed and after.cell(account).quota.guaranteed > held.guaranteed
-    ]
-    stored = allocation_loading.risers(desk.organization_id, desk.pool_id, accounts=with_room)
-    live = [
-        one.value for one in stored if one.value.lapses_at is None or one.value.lapses_at > desk.now
-    ]
-    anyway = {(one.allocation.key, one.tier) for one in _rising(desk, before, live)}
-    return [
-        one for one in _rising(desk, after, live) if (one.allocation.key, one.tier) not in anyway
-    ]
-
-
-def _rising(desk: _Desk, book: QuotaBook, live: list[Any]) -> tuple[Promotion, ...]:
-    return promotions(
-        accounts=desk.standing.accounts,
-        pool=desk.pool_id,
-        state=PoolState(
-            pool=book.pool,
-            quotas={account: cell.quota for account, cell in book.cells.items()},
-            holdings=desk.standing.holdings.get(desk.pool_id, {}),
-        ),
-        allocations=live,
-    )
-
-
-def _above(desk: _Desk, before: QuotaBook, after: QuotaBook) -> list[Guaranteed]:
-    """Jobs whose guarantee the change takes away, account by account."""
-    holdings = desk.standing.holdings.get(desk.pool_id, {})
-    left = {
-        account: after.cell(account).quota.guaranteed
-        for account, held in holdings.items()
-        if after.cell(account).quota.guaranteed < before.cell(account).quota.guaranteed
-        and held.guaranteed > after.cell(account).quota.guaranteed
-    }
-    if not left:
-        return []
-    with server_cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT account_id, key, attempt, units, held_at, priority_class = %b "
-            "FROM quota_allocation "
-            "WHERE organization_id = %b AND pool_id = %b AND account_id = ANY(%b::uuid[]) "
-            "AND tier = 'guaranteed' AND lapses_at > %b ORDER BY account_id, held_at, id LIMIT %b",
-            (
-                *(KEEPING_CLASS, desk.organization_id, desk.pool_id, list(left), desk.now),
-                GUARANTEED_READ_MAX,
-            ),
-        ).fetchall()
-    of: dict[UUID, list[Guaranteed]] = {}
-    for account, key, attempt, units, held_at, keeps in rows:
-        of.setdefault(account, []).append(
-            Guaranteed(
-                account=account,
-                key=key,
-                attempt=attempt,
-                units=units,
-                held_at=held_at,
-                keeps=keeps,
-            )
-        )
-    return [one for account, units in left.items() for one in above(units, of.get(account, ()))]
 
 
 def _lapses(

@@ -10,6 +10,7 @@ from quota import wire
 from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
 from quota.queries import flavors, pools_with_weights
+from quota.queries.allocations import allocations
 from quota.queries.quotas import coming, quotas_of_account
 from tests.world import NOW
 
@@ -225,7 +226,7 @@ def test_a_temporary_quota_is_ended_early_after_confirming(busy, otto):
     _set(busy, "nlp", 50, ends_at=NOW + DAY, carve_from_id=busy.accounts["research"])
     page = text(otto.get(f"{NLP}/end"))
     assert "Ended now, it returns to 40, and research gets back what it lent" in page
-    assert "research lends 10 → to 20" in page
+    assert "research gets back 10 → to 20" in page
     assert otto.post(f"{NLP}/end", {"step": "save"}).status_code == 400
     assert save(otto, f"{NLP}/end").status_code == 302
     assert (quota(busy).quota.guaranteed, quota(busy, "research").quota.guaranteed) == (40, 20)
@@ -331,3 +332,26 @@ def test_the_number_of_questions_does_not_grow_with_accounts(
     otto.post(NLP, form)  # what is read once a process
     with django_assert_max_num_queries(60):
         otto.post(NLP, form)
+
+
+def test_the_quota_page_leads_an_operator_to_every_form(busy, otto, browse):
+    _set(busy, "nlp", 50, ends_at=NOW + DAY, carve_from_id=busy.accounts["research"])
+    _set(busy, "nlp", 41, effective_at=NOW + 2 * DAY, now=NOW)
+    page = otto.get("/accounts/nlp/quota").content.decode()
+    for address in (NLP, f"{NLP}/end", "/accounts/nlp/quota/a100"):
+        assert f'href="{address}"' in page
+    assert f'href="{NLP}/changes/' in page
+    assert NLP not in browse(busy, "alice").get("/accounts/nlp/quota").content.decode()
+    assert b'href="/pools/open"' in otto.get("/capacity").content
+    assert b"/pools/open" not in browse(busy, "alice").get("/capacity").content
+
+
+def test_an_exposed_job_makes_room_for_others_in_the_preview_and_in_fact(busy, otto):
+    cut = {"guaranteed": "20", "carve_from": "", "borrowing_limit": "", "expose": "on"}
+    page = text(otto.post(NLP, cut))
+    assert "job-1 of nlp, 40 units, would become borrowed" in page
+    assert "job-2 of nlp, 10 units, borrowed to guaranteed" in page
+    assert save(otto, NLP, **cut).status_code == 302
+    with scope.reading(busy.id):
+        found = {one.key: one.tier for one in allocations(busy.id, now=NOW)}
+    assert found == {"job-1": "borrowed", "job-2": "guaranteed"}
