@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from ledger.errors import Invalid
@@ -11,6 +12,7 @@ from quota.domain.changes import Became, Cell, Change, Lapsed, QuotaBook, Schedu
 from quota.domain.values import Quota
 from quota.loading import quotas as loading
 from quota.loading.quotas import Paths
+from quota.request_following import Said, follow
 from tenancy.loading import hold_tree
 
 _MEMO = "quota.books"
@@ -64,8 +66,10 @@ def open_books(
 
 
 def record(unit: Unit, pool_id: UUID, changes: Iterable[Change], *, early: bool = False) -> None:
-    """Events of changes, as of the instant at which each takes effect."""
+    """Events of changes, as of the instant at which each takes effect; the requests behind them
+    follow."""
     books: Books | None = unit.memo.get(_MEMO)
+    said: list[tuple[Said, datetime]] = []
     for change in changes:
         if books is not None and isinstance(change, Became) and change.expose:
             books.expose(pool_id, change.account)
@@ -80,6 +84,8 @@ def record(unit: Unit, pool_id: UUID, changes: Iterable[Change], *, early: bool 
                 expose=data.expose,
             )
         unit.record(data, occurred_at=change.at)
+        said.append((data, change.at))
+    follow(unit, pool_id, said)
 
 
 def values(quota: Quota) -> events.QuotaValues:

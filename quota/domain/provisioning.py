@@ -324,7 +324,7 @@ def _earliest_start(
 
 
 def _copy(book: QuotaBook) -> QuotaBook:
-    return QuotaBook(pool=book.pool, cells=dict(book.cells), path=book.path)
+    return replace(book, cells=dict(book.cells))
 
 
 def _last_instant(book: QuotaBook, coming: Iterable[Scheduled], wishes: Iterable[Wish]) -> datetime:
