@@ -1,0 +1,124 @@
+"""kill -9 between any two steps of an admission leaves a state that is whole, and who asks again
+gets the same answer."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from ledger import verification
+from quota import wire
+from quota.commands.admissions import AdmitBatch
+from quota.commands.allocations import ReleaseAllocations
+from quota.commands.quotas import SetQuota
+from tests.database import TestDatabase
+from tests.quota.allocations.killed import COMMANDS, NOW
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STEPS_MAX = 60
+
+
+class Victim:
+    """The warm process and the children it forks."""
+
+    def __init__(self, database: TestDatabase) -> None:
+        owner = database.server.owner_url
+        environment = os.environ | {
+            "DATABASE_URL": make_conninfo(database.server.app_url, dbname=database.name),
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "APPORTION_TEST": "1",
+        }
+        if owner:
+            environment["DATABASE_OWNER_URL"] = make_conninfo(owner, dbname=database.name)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.quota.allocations.killed"],
+            cwd=Path(__file__).resolve().parents[3],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, place: Tenant, name: str, number: int, steps: int) -> bool:
+        """Whether the child survived its command."""
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(f"{place.id} {name} {number} {steps}\n")
+        self.process.stdin.flush()
+        survived = False
+        for line in self.process.stdout:
+            if line == "gone\n":
+                return survived
+            survived = line == "done\n"
+        raise AssertionError("the process that forks has ended")
+
+
+@pytest.fixture
+def victim(test_database: TestDatabase) -> Iterator[Victim]:
+    found = Victim(test_database)
+    yield found
+    found.process.stdin.close()
+    found.process.wait(timeout=10)
+
+
+@pytest.fixture
+def place(acme: Tenant) -> Tenant:
+    """nlp has a guarantee in two pools; a borrower waits to rise into what its jobs give back."""
+    for pool in ("h100", "a100"):
+        for account, units in (("nlp", 10), ("production", 40)):
+            command = SetQuota(
+                account_id=acme.accounts[account], pool_id=acme.pools[pool], guaranteed=units
+            )
+            acme.run(command, reason="test")
+    return acme
+
+
+def again(place: Tenant, name: str, number: int):
+    """The same command under the same key."""
+    return place.run(COMMANDS[name](number), now=NOW, idempotency_key=f"{name}-{number}")
+
+
+def survivors(owner) -> dict[str, int]:
+    """How often each job's attempt has units of a pool, by state."""
+    rows = owner.execute(
+        "SELECT key || '/' || pool_id, count(*) FROM quota_allocation GROUP BY 1"
+    ).fetchall()
+    return dict(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_killed_before_any_step(place, owner, victim, name):
+    replayed = []
+    for steps in range(1, STEPS_MAX):
+        number = steps
+        if name == "release":
+            again(place, "admit", number)
+            borrower = wire.Ask(
+                key=f"{number}-b", account="nlp", person="bob", pool="h100", units=7
+            )
+            place.run(AdmitBatch(requests=(borrower,)), now=NOW)
+        survived = victim.run(place, name, number, steps)
+        assert verification.verify(place.id).findings == [], steps
+        first = again(place, name, number)
+        second = again(place, name, number)
+        assert second.replayed and first.result == second.result, steps
+        replayed.append(first.replayed)
+        if name == "admit":
+            assert [one.status for one in first.result.results] == ["admitted"] * 2 + ["denied"]
+            again(place, "release", number)
+        else:
+            assert first.result.changed == 3
+            end = wire.ReleaseMessage(key=key)
+            place.run(ReleaseAllocations(messages=(end,)), now=NOW)
+        if survived:
+            break
+    assert survived, "more steps than expected"
+    # Nothing was kept up to the commit, everything after it; and each job was counted once.
+    assert replayed == sorted(replayed) and replayed.count(True) >= 2
+    assert set(survivors(owner).values()) == {1}
+    assert verification.verify(place.id).findings == []
