@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from ledger import readers, scope
 from ledger.sql import server_cursor
+from notices import preferences, reading
 from quota.commands.admissions import AdmitBatch
 from quota.commands.policies import SetAdmissionPolicy
 from quota.commands.quotas import SetQuota
@@ -86,11 +87,19 @@ def place(owner) -> Tenant:
     acme.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")
     acme.run(AdmitBatch(requests=(job,)))
     sample_rates.publish(acme)
+    told(acme)
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
 
     acme.run(OpenAccount(parent_id=acme.root, name="receipt"), idempotency_key="k")
     return acme
+
+
+def told(acme: Tenant) -> None:
+    """Alice is told of her quota, by mail too, and has chosen what else comes."""
+    choice = {"mail": "now", "muted": frozenset({"quota.ended"}), "now": NOW}
+    preferences.choose(acme.id, acme.people["alice"], **choice)
+    reading.read_events(acme.id, now=NOW)
 
 
 def test_every_table_is_walled_or_known_to_be_of_no_tenant(db):
