@@ -1,11 +1,11 @@
-"""`python -m bench [append usage priority admission]`: run, print a table, write JSON, compare."""
+"""`python -m bench [NAME...]`: run all or those of NAMES, print a table, write JSON, compare."""
 
 import argparse
 import sys
 
 from bench import environment
 
-NAMES = ("append", "usage", "priority", "admission")
+NAMES = ("append", "usage", "priority", "admission", "quota")
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     names = arguments.names or NAMES
     superuser_url = environment.prepare()
     # These need Django, which `prepare` has set up.
-    from bench import admission, ledger_append, priority, usage_ingest, world
+    from bench import admission, ledger_append, priority, quota_page, usage_ingest, world
     from bench.measure import Report
 
     report = Report()
@@ -26,6 +26,8 @@ def main() -> int:
         large = world.build(accounts=arguments.accounts, people=arguments.people)
         if "append" in names:
             ledger_append.run(report, large, superuser_url)
+        if "quota" in names:
+            quota_page.run(report, superuser_url)
         with environment.server() as address:
             if "usage" in names:
                 usage_ingest.run(report, large, address, superuser_url)

@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from bench.measure import Report, seconds
 from bench.world import World
+from config.collector import leave_loaded
 from ledger.execution import Context, Unit, execute, handles
 from ledger.ids import new_id
 from ledger.types import SYSTEM
@@ -130,6 +131,7 @@ def _rate(tenants: list[UUID]) -> float:
 
 def _work(tenants: list[UUID], number: int, start, counts) -> None:
     connections.close_all()
+    leave_loaded()  # as every process that serves does
     turn = number
     _admit(tenants[turn % len(tenants)])  # connect and warm up
     start.wait()

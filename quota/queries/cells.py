@@ -87,8 +87,13 @@ def read_cells(
     by_bytes = {account.bytes: row for account, row in cells.row_of.items()}
     for pool_id, accounts, *numbers in rows:
         column = columns[pool_id]
-        at = [by_bytes[accounts[start : start + 16]] for start in range(0, len(accounts), 16)]
+        at = [by_bytes.get(accounts[start : start + 16]) for start in range(0, len(accounts), 16)]
         guaranteed, borrowing, lending = (np.frombuffer(one, dtype=">i8") for one in numbers)
+        if None in at:
+            # An account that was opened while this read: the next answer has it.
+            known = [place for place, row in enumerate(at) if row is not None]
+            at = [at[place] for place in known]
+            guaranteed, borrowing, lending = guaranteed[known], borrowing[known], lending[known]
         cells.guaranteed[at, column] = guaranteed
         cells.borrowing[at, column] = borrowing
         cells.lending[at, column] = lending

@@ -24,9 +24,10 @@ from quota.loading import allocations as allocation_loading
 from quota.loading import quotas as loading
 from quota.loading.allocations import LivePool, Standing
 from quota.loading.quotas import Paths
+from quota.queries.cells import Cells, Node, nodes_of
 from quota.queries.preview_tiers import tiers_of
 from quota.queries.quotas import pools_at
-from quota.queries.standing import AccountStanding, Cells, Ground, Node, nodes_of, stand
+from quota.queries.standing import AccountStanding, Ground, stand
 
 SHOWN_MAX = 20
 """Accounts, and jobs of each kind, that a preview names; the others are counted."""

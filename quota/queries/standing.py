@@ -4,7 +4,7 @@ Quotas, sizes, use and the tree are those of the instant asked about.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -14,9 +14,9 @@ from ledger.errors import NotFound
 from quota.domain.promise import Promise, promise_of
 from quota.domain.tree import QuotaTree, Standing, evaluate
 from quota.domain.values import Pool, Quota
-from quota.in_use import units_in_use
 from quota.loading.quotas import due_among
 from quota.queries import warm
+from quota.queries.capacity import Held, held_by_account
 from quota.queries.cells import Cells, Node, nodes_of, read_cells, shape_of, tree_of
 from quota.queries.quotas import books_at, pools_at, source_at
 from tenancy.tree_history import tree_at
@@ -71,7 +71,8 @@ class AccountInPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ground:
-    """The tree and its pools as arrays: nodes x pools. Rows and columns by id."""
+    """The tree and its pools as arrays: nodes x pools. Rows and columns by id. `held` says by pool
+    and account in which tiers, where it was read."""
 
     nodes: list[Node]
     row_of: dict[UUID, int]
@@ -79,6 +80,7 @@ class Ground:
     own_use: np.ndarray
     tree: QuotaTree
     standing: Standing
+    held: dict[UUID, dict[UUID, Held]] = field(default_factory=dict)
 
     @property
     def pool_ids(self) -> list[UUID]:
@@ -148,8 +150,14 @@ def ground(
         settled = books_at(organization_id, {one: pools[one] for one in due}, now=now, as_of=as_of)
         for pool_id, book in settled.items():
             cells.fill(list(pools).index(pool_id), book)
-    use = units_in_use(organization_id, pools, now=now, as_of=as_of)
-    return stand(nodes, pools, cells, use, tree=tree)
+    held = held_by_account(organization_id, pools, now=now, as_of=as_of)
+    use = {
+        (account, pool_id): one.guaranteed + one.borrowed
+        for pool_id, holders in held.items()
+        for account, one in holders.items()
+        if account in cells.row_of
+    }
+    return replace(stand(nodes, pools, cells, use, tree=tree), held=held)
 
 
 def stand(

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from threading import Lock
+from time import monotonic
 from typing import Final
 from uuid import UUID
 
@@ -20,6 +21,8 @@ from quota.queries.cells import Cells, Node, nodes_of, read_cells, shape_of, tre
 
 KEPT_MAX: Final = 16
 """Organizations per process; 10,000 accounts in 50 pools take 40 MB."""
+KEPT_SECONDS: Final = 600
+"""A repair of the tables (`manage.py ledger rebuild`) is no event: it shows after this at most."""
 BEHIND_MAX: Final = 2_000
 """With more events than this since, everything is read again instead of looked through."""
 
@@ -42,6 +45,7 @@ class Quotas:
     shape: Shape
     columns: dict[UUID, int]
     cells: Cells
+    read_at: float
     _tree: QuotaTree | None = field(default=None)
 
     def tree_of(self, pools: Iterable[UUID]) -> QuotaTree | None:
@@ -72,6 +76,8 @@ def quotas(organization_id: UUID) -> Quotas:
     """All quotas as of now."""
     with _lock:
         found = _kept.get(organization_id)
+    if found is not None and monotonic() - found.read_at > KEPT_SECONDS:
+        found = None
     since = found.seq if found else 0
     with server_cursor() as cursor:
         row = cursor.execute(
@@ -102,7 +108,9 @@ def forget() -> None:
 def _caught_up(organization_id: UUID, found: Quotas, seq: int, changed: list[str]) -> Quotas | None:
     """The same with the columns that changed read again; None where the tree or pools changed."""
     if not changed:
-        return Quotas(seq, found.nodes, found.shape, found.columns, found.cells, found._tree)
+        return Quotas(
+            seq, found.nodes, found.shape, found.columns, found.cells, found.read_at, found._tree
+        )
     try:
         columns = {UUID(one): found.columns[UUID(one)] for one in changed}
     except (KeyError, ValueError):
@@ -117,7 +125,7 @@ def _caught_up(organization_id: UUID, found: Quotas, seq: int, changed: list[str
     for column in columns.values():
         cells.clear(column)
     read_cells(organization_id, cells, columns)
-    return Quotas(seq, found.nodes, found.shape, found.columns, cells)
+    return Quotas(seq, found.nodes, found.shape, found.columns, cells, found.read_at)
 
 
 def _read(organization_id: UUID, seq: int) -> Quotas:
@@ -131,4 +139,4 @@ def _read(organization_id: UUID, seq: int) -> Quotas:
     columns = {pool_id: column for column, (pool_id,) in enumerate(pools)}
     cells = Cells.none(row_of, len(columns))
     read_cells(organization_id, cells, columns)
-    return Quotas(seq, nodes, shape_of(nodes, row_of), columns, cells)
+    return Quotas(seq, nodes, shape_of(nodes, row_of), columns, cells, monotonic())

@@ -25,6 +25,14 @@ from tests.world import NOW
 HOUR = timedelta(hours=1)
 
 
+def _held(use):
+    """Units by (account, pool) as holdings."""
+    found = {}
+    for (account, pool), units in use.items():
+        found.setdefault(pool, {})[account] = Held(guaranteed=units)
+    return found
+
+
 def guaranteed(place, *, now=NOW, as_of=None, pool="h100") -> dict[str, int]:
     with scope.reading(place.id):
         rows = queries.quotas_of_pool(place.id, place.pools[pool], now=now, as_of=as_of)
@@ -125,7 +133,7 @@ def test_the_arithmetic_of_the_whole_tree(quotas, acme, monkeypatch):
     quotas.set("nlp", 40, lending_limit=10)
     quotas.set("vision", 0, borrowing_limit=15)
     use = {(acme.accounts["nlp"], acme.pools["h100"]): 35}
-    monkeypatch.setattr(standing, "units_in_use", lambda *_, **__: use)
+    monkeypatch.setattr(standing, "held_by_account", lambda *_, **__: _held(use))
     with scope.reading(acme.id):
         tree = standing.pool_tree(acme.id, acme.pools["h100"], now=NOW)
     by_name = {one.account: one for one in tree.accounts}
@@ -141,7 +149,7 @@ def test_use_above_a_lowered_quota_is_overshoot(quotas, acme, monkeypatch):
     quotas.set("root", 0, borrowing_limit=0)
     quotas.set("nlp", 10)
     use = {(acme.accounts["nlp"], acme.pools["h100"]): 16}
-    monkeypatch.setattr(standing, "units_in_use", lambda *_, **__: use)
+    monkeypatch.setattr(standing, "held_by_account", lambda *_, **__: _held(use))
     with scope.reading(acme.id):
         found = standing.account_in_pools(acme.id, acme.accounts["nlp"], now=NOW)
     (h100,) = (one.standing for one in found if one.pool.name == "h100")
