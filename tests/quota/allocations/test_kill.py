@@ -98,10 +98,9 @@ def test_killed_before_any_step(place, owner, victim, name):
         number = steps
         if name == "release":
             again(place, "admit", number)
-            borrower = wire.Ask(
-                key=f"{number}-b", account="nlp", person="bob", pool="h100", units=7
-            )
-            place.run(AdmitBatch(requests=(borrower,)), now=NOW)
+            key = f"{number}-b"
+            ask = wire.Ask(key=key, account="nlp", person="bob", pool="h100", units=7)
+            place.run(AdmitBatch(requests=(ask,)), now=NOW)
         survived = victim.run(place, name, number, steps)
         assert verification.verify(place.id).findings == [], steps
         first = again(place, name, number)
