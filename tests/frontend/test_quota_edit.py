@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from ledger import scope
@@ -325,13 +326,47 @@ def test_another_tenants_operator_finds_nothing(busy, globex, browse, address):
     assert client.post(address, {"guaranteed": "1", "step": "save"}).status_code == 404
 
 
-def test_the_number_of_questions_does_not_grow_with_accounts(
-    busy, otto, django_assert_max_num_queries
+@pytest.fixture
+def statements(monkeypatch):
+    """Every statement sent to PostgreSQL, also those that do not go through Django's cursor."""
+    sent: list[str] = []
+    plain = psycopg.Cursor.execute
+
+    def execute(cursor, query, *args, **kwargs):
+        sent.append(str(query))
+        return plain(cursor, query, *args, **kwargs)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("address", "form"),
+    [
+        (NLP, {"guaranteed": "30", "carve_from": "", "expose": "on"}),
+        ("/capacity/h100/edit", {"what": "unavailable", "value": "40"}),
+    ],
+)
+def test_a_preview_asks_as_often_of_many_accounts_and_jobs_and_stays_short(
+    busy, otto, statements, address, form
 ):
-    form = {"guaranteed": "41", "carve_from": ""}
-    otto.post(NLP, form)  # what is read once a process
-    with django_assert_max_num_queries(60):
-        otto.post(NLP, form)
+    otto.post(address, form)  # what is read once a process
+    statements.clear()
+    otto.post(address, form)
+    first = len(statements)
+    for number in range(30):
+        busy.account(f"team-{number}", under="nlp")
+        _set(busy, f"team-{number}", 0, borrowing_limit=1, now=NOW)
+        _set(busy, f"team-{number}", 0, effective_at=NOW + DAY, now=NOW)
+    asks = tuple(
+        wire.Ask(key=f"more-{n}", account=f"team-{n}", person="bob", pool="h100", units=1)
+        for n in range(30)
+    )
+    busy.run(AdmitBatch(requests=asks), now=NOW)
+    statements.clear()
+    page = otto.post(address, form).content.decode()
+    assert len(statements) <= first + 1, "\n".join(statements)  # the tree is read anew once
+    assert page.count("team-") <= 20
 
 
 def test_the_quota_page_leads_an_operator_to_every_form(busy, otto, browse):
