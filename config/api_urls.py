@@ -26,7 +26,25 @@ from quota.api.messages import (
     StartOneOperation,
     StartOperation,
 )
-from quota.api.pools import FlavorsOperation, PoolsOperation
+from quota.api.plans import QuotaPlanOperation
+from quota.api.policies import AdmissionPolicyOperation
+from quota.api.pool_changes import (
+    DefineFlavorOperation,
+    FlavorOperation,
+    OpenPoolOperation,
+    PoolOperation,
+)
+from quota.api.quota_changes import (
+    AccountQuotaOperation,
+    CancelScheduledQuotaOperation,
+    EndQuotaOperation,
+    ScheduledQuotasOperation,
+)
+from quota.api.quotas import (
+    AccountQuotaHistoryOperation,
+    AccountQuotasOperation,
+    PoolQuotasOperation,
+)
 from quota.api.snapshots import SnapshotOperation
 from tenancy.api.accounts import AccountOperation, AccountsOperation, ArchiveAccountOperation
 from tenancy.api.me import MeOperation
@@ -39,6 +57,11 @@ urlpatterns = [
     path("accounts/<str:name>/archive", ArchiveAccountOperation.as_view()),
     path("accounts/<str:name>/people", AccountPeopleOperation.as_view()),
     path("accounts/<str:name>/people/<str:person>", AccountPersonOperation.as_view()),
+    path("accounts/<str:name>/quota-changes", AccountQuotaHistoryOperation.as_view()),
+    path("accounts/<str:name>/quotas", AccountQuotasOperation.as_view()),
+    path("accounts/<str:name>/quotas/<str:pool>", AccountQuotaOperation.as_view()),
+    path("accounts/<str:name>/quotas/<str:pool>/end", EndQuotaOperation.as_view()),
+    path("admission-policy", AdmissionPolicyOperation.as_view()),
     path("admissions", AdmissionsOperation.as_view()),
     path("allocations", AllocationsOperation.as_view()),
     path("allocations/heartbeat", HeartbeatOperation.as_view()),
@@ -54,14 +77,20 @@ urlpatterns = [
     path("fairshare", FairshareOperation.as_view(), name="fairshare"),
     path("ledger/events", EventsOperation.as_view(), name="ledger-events"),
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),
-    path("flavors", FlavorsOperation.as_view()),
+    path("flavors", DefineFlavorOperation.as_view()),
+    path("flavors/<str:flavor>", FlavorOperation.as_view()),
     path("me", MeOperation.as_view()),
     path("notices", NoticesOperation.as_view()),
     path("notices/read", ReadNoticesOperation.as_view()),
     path("people", PeopleOperation.as_view()),
-    path("pools", PoolsOperation.as_view()),
+    path("pools", OpenPoolOperation.as_view()),
+    path("pools/<str:pool>", PoolOperation.as_view(), name="api-pool"),
+    path("pools/<str:pool>/quotas", PoolQuotasOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
+    path("quota-plan", QuotaPlanOperation.as_view()),
     path("priorities", PrioritiesOperation.as_view(), name="priorities"),
+    path("scheduled-quotas", ScheduledQuotasOperation.as_view()),
+    path("scheduled-quotas/<uuid:change_id>/cancel", CancelScheduledQuotaOperation.as_view()),
     path(
         "schema",
         SpectacularAPIView.as_view(api_version="v1", versioning_class=None),

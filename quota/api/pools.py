@@ -129,7 +129,7 @@ class FlavorsOperation(_PoolOperation):
         examples=(FLAVORS,),
     )
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Up to 1,000 flavors with their weights."""
+        """Up to 1,000 flavors with their weights. Needs what listing pools needs."""
         caller = self.caller(request)
         with scope.reading(caller.organization_id):
             self.require_reading(caller)

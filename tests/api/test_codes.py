@@ -25,8 +25,10 @@ REQUEST_FILES = [
     *sorted((ROOT / "quota" / "api").glob("*.py")),
     *(
         ROOT / "quota" / "commands" / f"{name}.py"
-        for name in ("admissions", "allocations", "snapshots")
+        for name in ("admissions", "allocations", "snapshots", "pools", "quotas", "plans")
     ),
+    *(ROOT / "quota" / name for name in ("recording.py", "loading/quotas.py", "tree_guard.py")),
+    *(ROOT / "quota" / "domain" / name for name in ("changes.py", "promise.py")),
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
