@@ -23,18 +23,21 @@ PARENTS = {
 ACCOUNTS = st.sampled_from(list(PARENTS))
 UNLIMITED = BudgetPolicy(pool_share=Fraction(1), min_run_seconds=0)
 
-limits = st.none() | st.integers(0, 30)
+limits = st.sampled_from([None, None, None, None, 5, 30])
 quotas = st.builds(
-    Quota, guaranteed=st.integers(0, 20), borrowing_limit=limits, lending_limit=limits
+    Quota,
+    guaranteed=st.sampled_from([0, 4, 10, 20]),
+    borrowing_limit=limits,
+    lending_limit=limits,
 )
 
 
 @st.composite
 def runnings(draw, key: str) -> Running:
-    units = draw(st.integers(1, 12))
+    units = draw(st.integers(1, 8))
     since = NOW - timedelta(minutes=draw(st.integers(0, 300)))
     saved = draw(st.none() | st.integers(0, 60))
-    priority_class = draw(st.sampled_from(CLASSES))
+    priority_class = draw(st.sampled_from([*CLASSES, "P2", "P3", "P3"]))
     return Running(
         key=key,
         account=draw(ACCOUNTS),
@@ -51,11 +54,20 @@ def runnings(draw, key: str) -> Running:
     )
 
 
+def _entitled(each: Running, running: list[Running], given: dict[str, Quota]) -> Running:
+    """Guaranteed only within the account's own guarantee, as admission decides."""
+    held = sum(o.units for o in running if o.account == each.account and o.tier == "guaranteed")
+    if each.tier == "guaranteed" and held + each.units > given[each.account].guaranteed:
+        tier = "guaranteed" if each.priority_class == "P0" else "borrowed"
+        return replace(each, tier=tier)
+    return each
+
+
 @st.composite
 def requests(draw) -> PlanRequest:
     return PlanRequest(
         account=draw(ACCOUNTS),
-        units=draw(st.integers(1, 30)),
+        units=draw(st.integers(1, 12)),
         priority_class=draw(st.sampled_from(CLASSES)),
         job="asking",
     )
@@ -63,15 +75,22 @@ def requests(draw) -> PlanRequest:
 
 @st.composite
 def states(draw, policy: BudgetPolicy = UNLIMITED) -> PlanState:
-    count = draw(st.integers(0, 14))
-    running = tuple(draw(runnings(f"job-{at}")) for at in range(count))
-    in_use = sum(each.units - each.ending_units for each in running)
     given = {name: draw(quotas) for name in PARENTS}
+    promised = sum(quota.guaranteed for quota in given.values())
+    # Full is where plans are made; what ran before a quota or the pool shrank may exceed both.
+    size = draw(st.sampled_from([promised, promised + 8]))
+    running: list[Running] = []
+    for at in range(draw(st.integers(6, 24))):
+        each = _entitled(draw(runnings(f"job-{at}")), running, given)
+        if sum(other.units for other in running) + each.units <= size:
+            running.append(each)
+    in_use = sum(each.units - each.ending_units for each in running)
+    capacity = draw(st.sampled_from([in_use, in_use + 3, size, size]))
     return PlanState(
-        pool=Pool(name="h100", capacity=in_use + draw(st.integers(0, 10))),
+        pool=Pool(name="h100", capacity=max(capacity, in_use)),
         accounts=PARENTS,
         quotas=given,
-        running=running,
+        running=tuple(running),
         weights={name: Fraction(draw(st.integers(0, 3)), 2) for name in PARENTS},
         history=tuple(
             Preempted(at=NOW - timedelta(seconds=back), job=f"job-{at}", units=units)
