@@ -8,14 +8,15 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from accounting.queries.use_by_day import use_by_day
-from frontend import charts
+from accounting.queries.pool_by_tier import pool_by_tier
+from frontend import capacity_charts, parameters
 from frontend.capacity import Picture, picture
 from frontend.charts import Chart
 from frontend.pages import Page, PageRequest, page, render
 from ledger.errors import Denied, NotFound
 from quota.queries import PoolRow, pools_with_weights
-from quota.queries.capacity import NOTHING, Held, held_by_account
+from quota.queries.capacity import NOTHING, Held, held_by_account, largest_guarantees
+from quota.queries.capacity_over_time import moments
 from quota.queries.quotas import PoolPromise, coming, promises
 from quota.queries.standing import pool_tree
 from tenancy import policy, queries
@@ -49,14 +50,19 @@ class Line:
 def capacity(request: PageRequest) -> HttpResponse:
     """All pools now."""
     here = request.page
-    readable(here)
+    seen = _seen(here, readable(here))
     cards = _cards(here, pools_with_weights(here.id))
+    promised_to = _promised_to(here, cards, seen)
     return render(
         request,
         "capacity.html",
         {
             "cards": cards,
-            "over": [card for card in cards if not card.promise.promise.holds],
+            "over": [
+                (card, promised_to.get(card.pool.id, []))
+                for card in cards
+                if not card.promise.promise.holds
+            ],
             "may_change": POOL_WRITE in here.held,
             "partials": ("pools",),
         },
@@ -70,6 +76,7 @@ def pool(request: PageRequest, name: str) -> HttpResponse:
     here = request.page
     seen = _seen(here, readable(here))
     row = pool_named(here, name)
+    span = parameters.choice(request.GET, "span", tuple(capacity_charts.SPANS), "day")
     (card,) = _cards(here, [row])
     tree = pool_tree(here.id, row.id, now=here.now)
     idle = [
@@ -92,7 +99,15 @@ def pool(request: PageRequest, name: str) -> HttpResponse:
             "borrowers": _top(borrowed),
             "lenders": _top(idle),
             "coming": [one for one in next_changes if seen(one.account_id)][:TOP_SHOWN],
-            "chart": _chart(here, row),
+            "spans": tuple(capacity_charts.SPANS),
+            "span": span,
+            "over_time": capacity_charts.over_time(
+                moments(here.id, row.id, row.name, capacity_charts.instants(span, now=here.now)),
+                zone=here.zone,
+            ),
+            "by_tier": _by_tier(here, row),
+            "promised_to": _promised_to(here, [card], seen).get(row.id, []),
+            "partials": ("over-time",),
             "may_change": here.may(POOL_WRITE, here.organization.root_account_id),
         },
     )
@@ -158,11 +173,20 @@ def _top(lines: list[Line]) -> list[Line]:
     return named[:TOP_SHOWN] + ([Line(None, rest)] if rest else [])
 
 
-def _chart(here: Page, row: PoolRow) -> Chart | None:
-    """Use of the pool by day, for those who may read the whole organization."""
-    root = here.organization.root_account_id
-    if not here.may(READ, root):
+def _by_tier(here: Page, row: PoolRow) -> Chart | None:
+    """Use of the pool by day and tier, for those who may read the whole organization."""
+    if not here.may(READ, here.organization.root_account_id):
         return None
     since, until = here.today - timedelta(days=CHART_DAYS - 1), here.today
-    use = use_by_day(here.id, account_id=root, since=since, until=until, now=here.now)
-    return charts.use_by_day([day for day in use if day.pool == row.name], since=since, until=until)
+    use = pool_by_tier(here.id, row.id, since=since, until=until, now=here.now)
+    return capacity_charts.by_tier(use, since=since, until=until, now=here.now, zone=here.zone)
+
+
+def _promised_to(here: Page, cards: list[PoolCard], seen: Any) -> dict[UUID, list[Line]]:
+    """Who holds the promises of the over-promised pools, the largest first."""
+    over = [card.pool.id for card in cards if not card.promise.promise.holds]
+    found: dict[UUID, list[Line]] = {}
+    for pool_id, account_id, name, units in largest_guarantees(here.id, over) if over else ():
+        lines = found.setdefault(pool_id, [])
+        lines.append(Line(name if seen(account_id) else None, units))
+    return {pool_id: _top(lines) for pool_id, lines in found.items()}

@@ -22,6 +22,9 @@ WHERE organization_id = %b AND pool_id = ANY(%b::uuid[]) AND lapses_at <= %b
 """
 
 
+GUARANTEES_MAX = 50
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Units by tier, held and running."""
@@ -63,6 +66,23 @@ def held_by_account(
         pool: {account: held for account, held in holders.items() if held.units}
         for pool, holders in found.items()
     }
+
+
+def largest_guarantees(
+    organization_id: UUID, pool_ids: Iterable[UUID]
+) -> list[tuple[UUID, UUID, str, int]]:
+    """(pool, account, its name, units), the largest of each pool first; at most GUARANTEES_MAX a
+    pool."""
+    with server_cursor() as cursor:
+        return cursor.execute(
+            "SELECT p.id, q.account_id, a.name, q.guaranteed FROM unnest(%b::uuid[]) AS p(id) "
+            "CROSS JOIN LATERAL (SELECT account_id, guaranteed FROM quota_quota "
+            "WHERE organization_id = %b AND pool_id = p.id AND guaranteed > 0 "
+            "ORDER BY guaranteed DESC, account_id LIMIT %b) q "
+            "JOIN tenancy_account a ON a.organization_id = %b AND a.id = q.account_id "
+            "ORDER BY p.id, q.guaranteed DESC, a.name",
+            (list(pool_ids), organization_id, GUARANTEES_MAX, organization_id),
+        ).fetchall()
 
 
 def _rows(
