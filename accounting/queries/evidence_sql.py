@@ -16,7 +16,16 @@ def _us(instant: str) -> str:
     return f"(date_part('epoch', {instant}) * 1000000)::bigint"
 
 
-# Who is asked about, and the accounts below them that count.
+# The accounts at and below each place, first: their number decides how records are best found.
+MEMBERS = """
+SELECT p.n, t.id, p.pool_id
+FROM unnest(%(accounts)b::uuid[], %(pools)b::uuid[]) WITH ORDINALITY AS p(account_id, pool_id, n)
+JOIN (SELECT t.id, a.id AS above FROM tenancy_account t
+    CROSS JOIN LATERAL unnest(t.ancestors) AS a(id)
+    WHERE t.organization_id = %(organization)b AND t.ancestors && %(accounts)b::uuid[]
+) t ON t.above = p.account_id
+"""
+
 _PLACES = """
 WITH place AS MATERIALIZED (
     SELECT w.n, w.account_id, w.pool_id
@@ -24,13 +33,12 @@ WITH place AS MATERIALIZED (
         WITH ORDINALITY AS w(account_id, pool_id, n)
 ), pool AS MATERIALIZED (
     SELECT DISTINCT pool_id FROM place
-), member AS MATERIALIZED (
-    SELECT p.n, t.id AS account_id, p.pool_id
-    FROM tenancy_account t CROSS JOIN LATERAL unnest(t.ancestors) AS a(id)
-    JOIN place p ON p.account_id = a.id
-    WHERE t.organization_id = %(organization)b
-), counted AS MATERIALIZED (
-    SELECT DISTINCT account_id, pool_id FROM member
+), member AS (
+    SELECT * FROM unnest(%(member_place)b::bigint[], %(member_account)b::uuid[],
+        %(member_pool)b::uuid[]) AS m(n, account_id, pool_id)
+), counted AS (
+    SELECT * FROM unnest(%(counted_account)b::uuid[], %(counted_pool)b::uuid[])
+        AS c(account_id, pool_id)
 )
 """
 
@@ -61,6 +69,8 @@ _KNOWN = f"""
 )
 """
 
+_AMONG = "AND u.account_id = ANY (%(members)b::uuid[])"
+
 # Reversals (sign -1) take back what they repeat. What runs in an allocation is no record yet; one
 # that the scheduler reports as running counts once, as its record.
 _USED = f"""
@@ -70,11 +80,13 @@ _USED = f"""
     WHERE u.organization_id = %(organization)b
         AND u.started_at >= %(start)b::timestamptz - {RECENT} AND u.started_at < %(end)b
         AND (u.ended_at > %(start)b OR u.ended_at IS NULL)
+        {_AMONG}
     UNION ALL
     SELECT u.account_id, u.pool_id, u.sign * u.units, u.started_at, u.ended_at
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
         AND u.ended_at > %(start)b AND u.started_at < %(start)b::timestamptz - {RECENT}
+        {_AMONG}
     UNION ALL
     SELECT u.account_id, u.pool_id, u.units, u.started_at, NULL
     FROM accounting_openusage u
@@ -107,7 +119,7 @@ _REPORTED = """
 # Per account first: where one record ends as the next begins, the edges meet and cancel.
 _EDGES = f"""
 , used_edge AS MATERIALIZED (
-    SELECT u.account_id, u.pool_id, e.at, sum(e.units) AS units
+    SELECT u.account_id, u.pool_id, e.at, sum(e.units::float8) AS units
     FROM used u
     JOIN counted c ON c.account_id = u.account_id AND c.pool_id = u.pool_id
     CROSS JOIN LATERAL (VALUES
@@ -116,9 +128,9 @@ _EDGES = f"""
     WHERE e.at < {_us("%(end)b::timestamptz")} AND u.started_at < %(end)b
         AND (u.ended_at IS NULL OR u.ended_at > greatest(u.started_at, %(start)b))
     GROUP BY u.account_id, u.pool_id, e.at
-    HAVING sum(e.units) <> 0
+    HAVING sum(e.units::float8) <> 0
 ), edge AS (
-    SELECT m.n, u.at, u.units, 0::bigint AS promised, 0::bigint AS own
+    SELECT m.n, u.at, u.units, 0::float8 AS promised, 0::float8 AS own
     FROM used_edge u JOIN member m ON m.account_id = u.account_id AND m.pool_id = u.pool_id
     UNION ALL
     SELECT m.n, e.at, 0, e.units, CASE WHEN p.account_id = m.account_id THEN e.units ELSE 0 END
@@ -147,7 +159,7 @@ _STEPS = f"""
     WINDOW w AS (PARTITION BY e.n ORDER BY e.at)
 ), spell AS MATERIALIZED (
     SELECT s.n, width_bucket(s.at, %(changes)b::bigint[]) AS period, s.in_use, s.promised,
-        sum(s.length) AS length
+        sum(s.length::float8) AS length
     FROM step s JOIN place p USING (n) JOIN known k USING (pool_id)
     WHERE s.at >= k.since AND s.at < k.until AND s.length > 0
     GROUP BY s.n, period, s.in_use, s.promised
@@ -160,13 +172,13 @@ _STEPS = f"""
         min(in_use) FILTER (WHERE up_to * 20 >= whole * 19) AS p95, max(in_use) AS peak
     FROM amount GROUP BY n
 ), summed AS (
-    SELECT n, sum(length) AS known, sum(in_use * length) AS used,
-        sum(promised * length) AS promised,
-        sum(greatest(0, promised - in_use) * length) AS idle
+    SELECT n, sum(length) AS known, sum(in_use::numeric * length::numeric) AS used,
+        sum(promised::numeric * length::numeric) AS promised,
+        sum(greatest(0, promised - in_use)::numeric * length::numeric) AS idle
     FROM spell GROUP BY n
 ), idle AS (
     SELECT n, array_agg(period ORDER BY period) AS periods, array_agg(idle ORDER BY period) AS idle
-    FROM (SELECT n, period, sum(greatest(0, promised - in_use) * length) AS idle
+    FROM (SELECT n, period, sum(greatest(0, promised - in_use)::numeric * length::numeric) AS idle
         FROM spell GROUP BY n, period) i
     WHERE idle > 0 GROUP BY n
 ), ending AS (
