@@ -67,7 +67,9 @@ class Unit:
     """What a handler works with inside the transaction.
 
     `memo` is for what parts of one command share, under a name of the app's own: events recorded
-    so far are not projected yet, so a second look into the database would not see them.
+    so far are not projected yet, so a second look into the database would not see them. `at_end` is
+    for what follows from all that a command has decided, whichever command it was: run once when
+    the handler is done, before anything is projected.
     """
 
     organization_id: UUID
@@ -79,6 +81,7 @@ class Unit:
     recorded: list[RecordedEvent] = field(default_factory=list)
     expected_versions: dict[str, int] = field(default_factory=dict)
     memo: dict[str, Any] = field(default_factory=dict)
+    at_end: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def new_id(self) -> UUID:
         """A fresh id, for the values the domain creates."""
@@ -235,6 +238,8 @@ def _run(command: Any, handler: _Handler, context: Context, key: str | None) -> 
     )
     try:
         result = handler.run(command, unit)
+        for last in unit.at_end.values():
+            last()
         projection.apply(unit.recorded)
         placed = store.append(
             unit.organization_id,
