@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from ledger.errors import Invalid
 from preemption.domain.series import (
     UNITS_MAX,
-    Integral,
+    Hours,
     Interval,
     Ints,
     Observed,
@@ -83,9 +83,12 @@ class ReclaimRule:
                 raise Invalid(
                     "share_out_of_range", f"{name} must be 0 to 1, to 0.01 %.", field=name
                 )
-        if not HOUR_SECONDS <= self.window_seconds <= SECONDS_MAX or not self.watch_part:
+        whole = not self.window_seconds % HOUR_SECONDS
+        if not whole or not HOUR_SECONDS <= self.window_seconds <= SECONDS_MAX:
             raise Invalid(
-                "window_out_of_range", "A window is an hour to a year.", field="window_seconds"
+                "window_out_of_range",
+                "A window is whole hours, one to a year's.",
+                field="window_seconds",
             )
         for name in (
             "cooldown_seconds",
@@ -100,7 +103,9 @@ class ReclaimRule:
 
     @property
     def watch_seconds(self) -> int:
-        return int(self.window_seconds * self.watch_part)
+        """Whole hours, up, at least one."""
+        hours = -int(-(self.window_seconds * self.watch_part) // HOUR_SECONDS)
+        return max(1, hours) * HOUR_SECONDS
 
 
 DEFAULT_RULE = ReclaimRule()
@@ -253,18 +258,21 @@ class _Judge:
     def _stretch(self, low: int, high: int) -> tuple[list[Stage], Stage | None]:
         """Watches and clearings between two instants, up to the demotion that ends it."""
         first, last = self.observed.clock_at(low), self.observed.clock_at(high)
-        readings = np.arange(first + HOUR_SECONDS, last + 1, HOUR_SECONDS, dtype=np.int64)
-        if not len(readings):
+        if last - first < self.rule.watch_seconds:
             return [], None
+        hours = Hours.build(self.observed, first=first, last=last)
         window, watch = self.rule.window_seconds, self.rule.watch_seconds
-        integral = self.observed.use_up_to(self.guarantee)
-        short = self._sums(integral, readings, first, watch)
-        long = self._sums(integral, readings, first, window)
-        threshold = self.rule.threshold
-        is_idle = self._below(short, threshold, watch) & self._known(readings, first, watch)
-        is_lost = self._below(long, threshold, window) & self._known(readings, first, window)
-        is_lost &= self._has_idle_part(readings, first)
+        used = hours.integral(np.minimum(self.observed.units, self.guarantee))
+        short, long = hours.sums(used, watch), hours.sums(used, window)
+        threshold, unknown_max = self.rule.threshold, self.rule.unknown_seconds_max
+        is_idle = self._below(short, threshold, watch)
+        if not is_idle.any():
+            return [], None
+        is_idle &= hours.unknown(watch) <= unknown_max
+        is_lost = self._below(long, threshold, window) & (hours.unknown(window) <= unknown_max)
+        is_lost &= self._has_idle_part(hours)
         is_used = (short >= 0) & ~self._below(short, threshold + self.rule.clear_margin, watch)
+        readings = hours.readings
         found: list[Stage] = []
         at = 0
         while (at := _next(is_idle, at)) < len(readings):
@@ -281,37 +289,20 @@ class _Judge:
             at = cleared
         return found, None
 
-    def _sums(self, integral: Integral, readings: Ints, first: int, length: int) -> Ints:
-        """Unit-seconds of the guarantee over the length before each reading; -1 where the time
-        since the beginning is shorter than that."""
-        full = readings - first >= length
-        sums = integral.at(readings) - integral.at(np.maximum(readings - length, first))
-        return np.where(full, sums, -1)
-
     def _below(self, sums: Ints, share: Fraction, length: int) -> Bools:
         limit = share * self.guarantee * length
         # sum < limit, for whole sums: sum < ceil(limit)
         whole = -((-limit.numerator) // limit.denominator)
         return (sums >= 0) & (sums < whole)
 
-    def _known(self, readings: Ints, first: int, length: int) -> Bools:
-        """Is little enough of the wall time of each window unknown?"""
-        observed = self.observed
-        begins = np.maximum(readings - length, first)
-        # A window begins in the piece after its first instant, and ends in that of its last.
-        before = np.minimum(
-            np.searchsorted(observed.clock, begins, side="right"), len(observed.clock) - 1
-        )
-        unknown = observed.unknown[observed.piece(readings)] - observed.unknown[before]
-        return unknown <= self.rule.unknown_seconds_max
-
-    def _has_idle_part(self, readings: Ints, first: int) -> Bools:
+    def _has_idle_part(self, hours: Hours) -> Bools:
         """Neither the percentile of the window nor the use at its end needs all of it: what is
         needed in more than 5 % of the time, rare peaks as well, is needed."""
         window = self.rule.window_seconds
-        needed = self._sums(self.observed.time_from(self.guarantee), readings, first, window)
-        in_use = self.observed.units[self.observed.piece(readings)]
-        return (needed * 100 <= (100 - PERCENTILE) * window) & (in_use < self.guarantee)
+        full = (self.observed.units >= self.guarantee).astype(np.int64)
+        needed = hours.sums(hours.integral(full), window)
+        is_free = self.observed.units[hours.piece[1:]] < self.guarantee
+        return (needed * 100 <= (100 - PERCENTILE) * window) & is_free
 
     def _demote(self, reading: int, area: int) -> Stage:
         window = self.rule.window_seconds

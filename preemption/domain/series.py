@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ledger.errors import Invalid
 
 Ints = NDArray[np.int64]
+HOUR_SECONDS = 3600
 UNITS_MAX = 10**9
 """So that units x seconds x the terms of a threshold stay in 64 bits."""
 
@@ -126,14 +127,6 @@ class Observed:
         """The piece that ends at or holds a reading of the clock; 0 belongs to the first."""
         return np.minimum(np.searchsorted(self.clock, clock, side="left"), len(self.clock) - 1)
 
-    def use_up_to(self, cap: int) -> "Integral":
-        """Unit-seconds of use, what is above `cap` units left out."""
-        return Integral.build(self, np.minimum(self.units, cap))
-
-    def time_from(self, units: int) -> "Integral":
-        """Seconds in which at least so many units were in use."""
-        return Integral.build(self, (self.units >= units).astype(np.int64))
-
     def percentile(self, low: int, high: int, percent: int) -> int:
         """The smallest use that was not exceeded in that part of the observed time (low, high].
 
@@ -149,21 +142,60 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Integral:
-    """The sum of a value over observed time, up to any reading of the clock."""
+class Hours:
+    """The full hours of the observed clock in a stretch of it, looked up once.
+
+    Attributes:
+        marks: readings, the beginning of the stretch first.
+        piece: that ends at or holds each mark; `after`, that follows it.
+    """
 
     observed: Observed
-    value: Ints
-    before: Ints
+    marks: Ints
+    piece: Ints
+    after: Ints
 
     @classmethod
-    def build(cls, observed: Observed, value: Ints) -> "Integral":
-        area = value * (observed.clock - observed.begun)
-        return cls(observed=observed, value=value, before=np.cumsum(area) - area)
+    def build(cls, observed: Observed, *, first: int, last: int) -> "Hours":
+        marks = np.arange(first, last + 1, HOUR_SECONDS, dtype=np.int64)
+        after = np.searchsorted(observed.clock, marks, side="right")
+        return cls(
+            observed=observed,
+            marks=marks,
+            piece=observed.piece(marks),
+            after=np.minimum(after, len(observed.clock) - 1),
+        )
 
-    def at(self, clock: Ints) -> Ints:
-        piece = self.observed.piece(clock)
-        return self.before[piece] + self.value[piece] * (clock - self.observed.begun[piece])
+    @property
+    def readings(self) -> Ints:
+        """The marks behind the first: an hour after the beginning, two hours..."""
+        return self.marks[1:]
+
+    def integral(self, value: Ints) -> Ints:
+        """The sum over time of a value per piece, up to each mark."""
+        observed = self.observed
+        area = value * (observed.clock - observed.begun)
+        before = np.cumsum(area) - area
+        piece = self.piece
+        return before[piece] + value[piece] * (self.marks - observed.begun[piece])
+
+    def sums(self, integral: Ints, length: int) -> Ints:
+        """Of each reading, the sum over so many seconds (whole hours) before it; -1 where the
+        stretch has not been that long."""
+        steps = length // HOUR_SECONDS
+        found = np.full(len(self.marks) - 1, -1, dtype=np.int64)
+        if len(self.marks) > steps:
+            found[steps - 1 :] = integral[steps:] - integral[:-steps]
+        return found
+
+    def unknown(self, length: int) -> Ints:
+        """Of each reading, the unknown time that so many observed seconds before it span."""
+        steps = length // HOUR_SECONDS
+        unknown = self.observed.unknown
+        found = np.zeros(len(self.marks) - 1, dtype=np.int64)
+        if len(self.marks) > steps:
+            found[steps - 1 :] = unknown[self.piece[steps:]] - unknown[self.after[:-steps]]
+        return found
 
 
 def merged(intervals: Sequence[Interval]) -> list[Interval]:
