@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounting.whatif import fairshare
-from preemption.whatif import preempt
+from preemption.whatif import preempt, reclaim
 from quota import whatif as quota
 
 Answer = Callable[[bytes], dict[str, Any]]
@@ -31,5 +31,9 @@ QUESTIONS: dict[str, Question] = {
     "quota": Question(
         answer=quota.answer,
         help="what guarantees, borrowing and lending give each account, and who is admitted",
+    ),
+    "reclaim": Question(
+        answer=reclaim.answer,
+        help="what happens to a guarantee that is not used: stages with their times",
     ),
 }
