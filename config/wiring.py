@@ -46,6 +46,7 @@ NOTICE_MODULES = (
     "notices.kinds.quota",
     "notices.kinds.access",
     "notices.kinds.usage",
+    "notices.kinds.requests",
 )
 
 

@@ -71,6 +71,7 @@ class Draft:
         query: the address's query.
         deadline: until when something can be done; shown in the organization's time zone.
         also_author: whoever caused it is told too; usually they know.
+        but: people who are told of the same thing by another kind.
     """
 
     to: tuple[Recipient, ...]
@@ -80,6 +81,7 @@ class Draft:
     query: Mapping[str, str] = field(default_factory=dict)
     deadline: datetime | None = None
     also_author: bool = False
+    but: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

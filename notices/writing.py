@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from ledger.ids import new_id
 from ledger.sql import server_cursor
@@ -104,16 +104,13 @@ def _addressed(organization_id: UUID, items: Sequence[Item]) -> list[tuple]:
         for one in item.draft.to:
             found = holders[one] if isinstance(one, Holders) else (one.person_id,)
             people.update(dict.fromkeys(person for person in found if person))
-        if not item.draft.also_author:
-            people.pop(item.author_id, None)
-        rows += [_row(item, person_id) for person_id in people]
+        spared = item.draft.but if item.draft.also_author else item.draft.but | {item.author_id}
+        rows += [_row(item, person_id) for person_id in people if person_id not in spared]
     return rows
 
 
 def _row(item: Item, person_id: UUID) -> tuple:
     draft = item.draft
-    view, *parts = draft.link
-    query = f"?{urlencode(draft.query)}" if draft.query else ""
     return (
         new_id(),
         person_id,
@@ -122,11 +119,21 @@ def _row(item: Item, person_id: UUID) -> tuple:
         # One line: it becomes the subject of a letter.
         " ".join(draft.title.split())[:TITLE_LENGTH_MAX],
         draft.body.strip()[:BODY_LENGTH_MAX],
-        f"{reverse(view, args=parts)}{query}",
+        _path(draft),
         draft.deadline,
         " ".join(item.unless),
         item.mailed,
     )
+
+
+def _path(draft: Draft) -> str:
+    view, *parts = draft.link
+    query = f"?{urlencode(draft.query)}" if draft.query else ""
+    try:
+        return f"{reverse(view, args=parts)}{query}"
+    except NoReverseMatch:
+        # A page that is not there must not keep everybody from being told.
+        return reverse("notices")
 
 
 def _holders(organization_id: UUID, groups: Sequence[Holders]) -> dict[Holders, list[UUID]]:

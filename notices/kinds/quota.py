@@ -1,6 +1,7 @@
 """Notices about quotas and pools: changed, ending, ended, lapsed, over-promised."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -19,6 +20,9 @@ from quota.events import (
 )
 from quota.queries.quotas import promises
 
+COMMAND_EVENTS_MAX = 1_000
+"""So many positions around a batch hold all other events of its commands that matter here."""
+
 
 def _values(quota: QuotaValues) -> str:
     """`60 units guaranteed, may borrow 20, lends 10`."""
@@ -33,11 +37,35 @@ def _values(quota: QuotaValues) -> str:
     return ", ".join(words)
 
 
-def _before(
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a change replaced, if anything, and who asked for it by a request."""
+
+    before: int | None
+    requester_ids: frozenset[UUID]
+
+
+def _changes(
     organization_id: UUID, events: Sequence[RecordedEvent], now: datetime
-) -> Mapping[UUID, int]:
-    """The guarantee that each change replaced, by event."""
+) -> Mapping[UUID, _Change]:
+    """By event: the guarantee before, and whoever is told of the same by `request.granted`."""
+    places = [event.position for event in events if event.position is not None]
+    near = (min(places, default=0) - COMMAND_EVENTS_MAX, max(places, default=0))
     with server_cursor() as cursor:
+        asked = cursor.execute(
+            "SELECT e.command_id, array_agg(DISTINCT person) FROM ledger_event e "
+            "JOIN quota_request r ON r.organization_id = e.organization_id "
+            "  AND r.id = (e.payload ->> 'request_id')::uuid "
+            "CROSS JOIN LATERAL unnest(r.author_ids || r.requester_id) AS person "
+            "WHERE e.organization_id = %b AND e.type = 'request.provisioned' "
+            "AND e.position BETWEEN %b AND %b AND e.command_id = ANY(%b) GROUP BY 1",
+            (
+                organization_id,
+                near[0],
+                near[1] + COMMAND_EVENTS_MAX,
+                [event.command_id for event in events],
+            ),
+        ).fetchall()
         rows = cursor.execute(
             "SELECT n.event_id, p.guaranteed FROM quota_quotahistory n "
             "JOIN quota_quotahistory p ON p.organization_id = n.organization_id "
@@ -46,7 +74,11 @@ def _before(
             "WHERE n.organization_id = %b AND n.event_id = ANY(%b)",
             (organization_id, [event.id for event in events]),
         ).fetchall()
-    return dict(rows)
+    before, askers = dict(rows), dict(asked)
+    return {
+        event.id: _Change(before.get(event.id), frozenset(askers.get(event.command_id, ())))
+        for event in events
+    }
 
 
 @kind(
@@ -54,13 +86,14 @@ def _before(
     label="Your quota changed",
     about="The guarantee or the limits of an account that you lead are other ones now.",
     on=(QuotaSet,),
-    facts=_before,
+    facts=_changes,
 )
 def quota_changed(event: RecordedEvent, look: Look) -> Draft:
     """To the leads, with what it was and until when it holds."""
     data: QuotaSet = event.data
     account, pool = look.name(data.account_id), look.name(data.pool_id)
-    before = f" It had {look.facts:,} before." if look.facts is not None else ""
+    change: _Change = look.facts
+    before = f" It had {change.before:,} before." if change.before is not None else ""
     why = f" Reason: {event.reason.strip().rstrip('.')}." if event.reason.strip() else ""
     if data.borrower_id:
         # The one whose guarantee paid for another's, or got it back.
@@ -74,6 +107,7 @@ def quota_changed(event: RecordedEvent, look: Look) -> Draft:
         body=f"{event.actor_label} changed the quota of {account} in the pool {pool}."
         f"{before}{until}{why}",
         link=("account_quota", account),
+        but=change.requester_ids,
     )
 
 
