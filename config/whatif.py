@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from accounting.whatif import fairshare
+from accounting.whatif import fairshare, rate
 from preemption.whatif import preempt, reclaim
 from quota import whatif as quota
 
@@ -35,5 +35,9 @@ QUESTIONS: dict[str, Question] = {
     "reclaim": Question(
         answer=reclaim.answer,
         help="what happens to a guarantee that is not used: stages with their times",
+    ),
+    "rate": Question(
+        answer=rate.answer,
+        help="what records of use cost at given rates: lines, totals, and what has no price",
     ),
 }
