@@ -1,6 +1,5 @@
 """The WSGI application: `granian --interface wsgi config.wsgi:application`."""
 
-import gc
 import os
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,14 +12,12 @@ application = get_wsgi_application()
 from django.conf import settings  # noqa: E402  # settings need the line above
 from django.urls import get_resolver  # noqa: E402  # likewise
 
+from config.collector import leave_loaded  # noqa: E402  # likewise
+
 if not settings.DATABASE_CONFIGURED:
     raise ImproperlyConfigured("No database: run `make demo`, or set DATABASE_URL.")
 
 # All views now: not in somebody's first request, and a broken one stops the start.
 get_resolver().url_patterns  # noqa: B018  # read for its effect
 
-# What is loaded now stays for good: the collector need not look at it again and again. Batches make
-# hundreds of thousands of objects, none of them in circles; half their time went into looking.
-gc.collect()
-gc.freeze()
-gc.set_threshold(50_000, 20, 100)
+leave_loaded()

@@ -22,7 +22,6 @@ from django.db import DataError, IntegrityError, OperationalError, transaction
 from ledger import projection, scope, store
 from ledger.errors import Conflict, Invalid, Refused, from_stored
 from ledger.ids import new_id
-from ledger.sql import server_cursor
 from ledger.types import Actor, Event, RecordedEvent
 
 ATTEMPTS_MAX = 5
@@ -118,6 +117,7 @@ class _Handler:
     run: Callable[[Any, Unit], Any]
     permission: str
     on: str | None
+    pipelined: bool
     result_type: Any
 
 
@@ -125,18 +125,20 @@ _handlers: dict[type, _Handler] = {}
 _authorize: list[Authorize] = []
 
 
-def handles(command_type: type, *, permission: str, on: str | None = None):
+def handles(command_type: type, *, permission: str, on: str | None = None, pipelined: bool = False):
     """Register the handler of a command.
 
     Args:
         permission: what the actor must hold.
         on: the command's attribute naming the account the permission is needed on;
             None means on the organization's root.
+        pipelined: for what comes thousands of times a second: its statements go out without
+            waiting for each other, see `scope.writing`.
     """
 
     def register(run):
         hints = get_type_hints(run)
-        _handlers[command_type] = _Handler(run, permission, on, hints.get("return", Any))
+        _handlers[command_type] = _Handler(run, permission, on, pipelined, hints.get("return", Any))
         return run
 
     return register
@@ -201,7 +203,9 @@ def _check_key(key: str | None) -> None:
 def _attempt(command: Any, handler: _Handler, context: Context) -> Outcome:
     key = None if context.dry_run else _receipt_key(context)
     try:
-        with scope.writing(context.organization_id, key=key) as receipt:
+        with scope.writing(
+            context.organization_id, key=key, pipelined=handler.pipelined
+        ) as receipt:
             for authorize in _authorize:
                 on = getattr(command, handler.on) if handler.on else None
                 authorize(context.actor, handler.permission, on, context.organization_id)
@@ -241,16 +245,18 @@ def _run(command: Any, handler: _Handler, context: Context, key: str | None) -> 
         for last in unit.at_end.values():
             last()
         projection.apply(unit.recorded)
+        receipt = None
+        if key is not None:
+            receipt = _receipt(command, key, refused=False, result=result, at=unit.now)
         placed = store.append(
             unit.organization_id,
             unit.recorded,
             idempotency_key=context.idempotency_key,
             expected_versions=unit.expected_versions,
+            receipt=receipt,
         )
     except Refused as error:
         raise _Refusal(error) from error
-    if key is not None:
-        _keep(command, context, key, refused=False, result=result)
     return Outcome(result, False, tuple(placed))
 
 
@@ -266,7 +272,9 @@ def _keep_refusal(
     with scope.writing(context.organization_id, key=key) as receipt:
         if receipt is not None:
             return _replay(receipt, command, handler)
-        _keep(command, context, key, refused=True, result=error.as_stored())
+        at = context.now or datetime.now(UTC)
+        kept = _receipt(command, key, refused=True, result=error.as_stored(), at=at)
+        store.append(context.organization_id, [], receipt=kept)
     raise error
 
 
@@ -290,23 +298,18 @@ def _receipt_key(context: Context) -> str | None:
     )
 
 
-def _keep(command: Any, context: Context, key: str, *, refused: bool, result: Any) -> None:
-    """Write the receipt. `scope.writing` has seen to it that the key is free and stays so."""
-    with server_cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO ledger_receipt "
-            "(organization_id, key, command, input_hash, refused, result, recorded_at) "
-            "VALUES (%b, %b, %b, %b, %b, %b::text::jsonb, %b)",
-            (
-                context.organization_id,
-                key,
-                type(command).__name__,
-                input_hash(command),
-                refused,
-                msgspec.json.encode(result).decode(),
-                context.now or datetime.now(UTC),
-            ),
-        )
+def _receipt(
+    command: Any, key: str, *, refused: bool, result: Any, at: datetime
+) -> store.NewReceipt:
+    """The receipt to write. `scope.writing` has seen to it that the key is free and stays so."""
+    return store.NewReceipt(
+        key=key,
+        command=type(command).__name__,
+        input_hash=input_hash(command),
+        refused=refused,
+        result=msgspec.json.encode(result).decode(),
+        recorded_at=at,
+    )
 
 
 def _replay(receipt: scope.Receipt, command: Any, handler: _Handler) -> Outcome:

@@ -5,7 +5,7 @@ transaction, so a pooled connection can never carry one tenant's scope to the ne
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from uuid import UUID
@@ -68,20 +68,34 @@ class Receipt:
 
 
 @contextmanager
-def writing(organization_id: UUID, *, key: str | None = None) -> Iterator[Receipt | None]:
+def writing(
+    organization_id: UUID, *, key: str | None = None, pipelined: bool = False
+) -> Iterator[Receipt | None]:
     """The transaction of one command; durable, so that a retry covers the whole of it.
 
     With a receipt's key it waits until no other transaction works under it, and gives the receipt
     that the key has, if any: of two equal calls at once one works and the other replays.
+
+    Args:
+        pipelined: send statements without waiting for the answer to the one before; an error
+            then comes out of a later one, at the latest of the commit. Inside, `rowcount` is not
+            known before something is fetched, and there is no COPY.
     """
     token = _current.set(organization_id)
     try:
-        with transaction.atomic(durable=True):
+        with _pipeline(pipelined), transaction.atomic(durable=True):
             values = (organization_id, _write_lock(organization_id), key)
             found = server_cursor().execute(_ENTER_TO_WRITE, values).fetchone()
             yield None if found is None else Receipt(*found)
     finally:
         _current.reset(token)
+
+
+def _pipeline(wanted: bool) -> AbstractContextManager:
+    if not wanted:
+        return nullcontext()
+    connection.ensure_connection()
+    return connection.connection.pipeline()
 
 
 @contextmanager

@@ -8,6 +8,8 @@ numbers are gapless and in commit order, across lanes positions respect cause an
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -45,10 +47,17 @@ _EVENT_COLUMNS = {
 _HEAD_COLUMNS = {"lane": "uuid", "seq": "bigint", "hash": "bytea"}
 
 
-def _insert_sql(events: int, lanes: int) -> str:
-    """Insert the events and move the heads of their lanes, in one statement."""
+_RECEIPT = """
+INSERT INTO ledger_receipt
+    (organization_id, key, command, input_hash, refused, result, recorded_at)
+VALUES (%b::uuid, %b::text, %b::text, %b::bytea, %b::boolean, %b::text::jsonb, %b::timestamptz)
+"""
+
+
+def _insert_sql(events: int, lanes: int, *, receipt: bool) -> str:
+    """Insert the events, move the heads of their lanes, keep the receipt: one statement."""
     return f"""
-WITH moved AS (
+WITH {f"kept AS ({_RECEIPT})," if receipt else ""} moved AS (
     UPDATE ledger_lane l SET seq = h.seq, hash = h.hash
     FROM {rows_of(_HEAD_COLUMNS, lanes)} AS h({", ".join(_HEAD_COLUMNS)})
     WHERE l.organization_id = %b::uuid AND l.lane = h.lane
@@ -61,14 +70,40 @@ FROM {rows_of(_EVENT_COLUMNS, events)} AS new({", ".join(_EVENT_COLUMNS)})
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewReceipt:
+    """What a command answered under a key; `result` is JSON."""
+
+    key: str
+    command: str
+    input_hash: bytes
+    refused: bool
+    result: str
+    recorded_at: datetime
+
+
+def _receipt_values(organization_id: UUID, receipt: NewReceipt) -> tuple:
+    return (
+        organization_id,
+        receipt.key,
+        receipt.command,
+        receipt.input_hash,
+        receipt.refused,
+        receipt.result,
+        receipt.recorded_at,
+    )
+
+
 def append(
     organization_id: UUID,
     events: Sequence[RecordedEvent],
     *,
     idempotency_key: str | None = None,
     expected_versions: Mapping[str, int] | None = None,
+    receipt: NewReceipt | None = None,
 ) -> list[RecordedEvent]:
-    """Add events to their streams and lanes and return them with their place.
+    """Add events to their streams and lanes and return them with their place, and keep the receipt
+    of the command with them.
 
     All events share the circumstances (recorded_at, actor, command, reason) of the first.
 
@@ -79,6 +114,8 @@ def append(
         Conflict: a stream has moved on since it was read.
     """
     if not events:
+        if receipt is not None:
+            server_cursor().execute(_RECEIPT, _receipt_values(organization_id, receipt))
         return []
     heads, positions, versions = _places(organization_id, events)
     for stream, expected in (expected_versions or {}).items():
@@ -89,7 +126,7 @@ def append(
                 facts={"stream": stream, "expected": expected, "found": versions.get(stream, 0)},
             )
     links, placed = _link(organization_id, events, positions, versions, heads, idempotency_key)
-    _insert(events[0], organization_id, idempotency_key, links)
+    _insert(events[0], organization_id, idempotency_key, links, receipt)
     return placed
 
 
@@ -180,7 +217,13 @@ def _as_link(event: RecordedEvent, idempotency_key: str | None) -> Link:
     )
 
 
-def _insert(first: RecordedEvent, organization_id: UUID, key: str | None, links) -> None:
+def _insert(
+    first: RecordedEvent,
+    organization_id: UUID,
+    key: str | None,
+    links,
+    receipt: NewReceipt | None,
+) -> None:
     encode = msgspec.json.encode
     rows = [
         (
@@ -211,9 +254,13 @@ def _insert(first: RecordedEvent, organization_id: UUID, key: str | None, links)
         key,
         first.reason,
     )
-    values = (*row_values(list(heads.values())), organization_id, *shared, *row_values(rows))
+    kept = () if receipt is None else _receipt_values(organization_id, receipt)
+    moved = (*row_values(list(heads.values())), organization_id)
     with server_cursor() as cursor:
-        cursor.execute(_insert_sql(len(rows), len(heads)), values)
+        cursor.execute(
+            _insert_sql(len(rows), len(heads), receipt=receipt is not None),
+            (*kept, *moved, *shared, *row_values(rows)),
+        )
 
 
 def stream_version(organization_id: UUID, stream: str) -> int:

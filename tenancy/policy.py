@@ -24,6 +24,8 @@ def authorize(
     if actor.kind == ActorKind.SYSTEM:
         return
     if actor.kind == ActorKind.TOKEN:
+        if permission in actor.scopes:
+            return
         if permission not in _SCOPES:
             roles = granting(permission)
             raise Denied(
@@ -33,13 +35,11 @@ def authorize(
                 else "No token may do this.",
                 facts={"permission": permission, "roles": list(roles)},
             )
-        if permission not in actor.scopes:
-            raise Denied(
-                "scope_missing",
-                f"This token lacks the scope {permission}. Ask an operator for one that has it.",
-                facts={"permission": permission, "scopes": sorted(actor.scopes)},
-            )
-        return
+        raise Denied(
+            "scope_missing",
+            f"This token lacks the scope {permission}. Ask an operator for one that has it.",
+            facts={"permission": permission, "scopes": sorted(actor.scopes)},
+        )
     if permission == TAKE_PART:
         _check_person(actor, organization_id)
         return

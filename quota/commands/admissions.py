@@ -38,7 +38,7 @@ class AdmitBatch:
     requests: tuple[wire.Ask, ...]
 
 
-@handles(AdmitBatch, permission=Scope.ADMISSION_WRITE)
+@handles(AdmitBatch, permission=Scope.ADMISSION_WRITE, pipelined=True)
 def admit_batch(command: AdmitBatch, unit: Unit) -> wire.Admissions:
     """Lock the pools, record what has lapsed in them, decide, record the holds."""
     requests = command.requests
