@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from quota.domain.values import Pool
 from quota.queries.capacity import Held
 from quota.queries.standing import AccountStanding
-from quota.stops import stop_of
+from quota.stops import Above, Stop, stop_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Explained:
         ceiling: what its guarantees and borrowing limit add up to; None: no bound of its own.
         lent: units of its own guarantees that others could use now.
         obtainable: what it could still get: what its entitlement leaves and the pool has free.
-        stopped_by: the limit behind `obtainable`.
+        stop: the limit behind `obtainable`, and what can be done about it.
     """
 
     pool: Pool
@@ -25,7 +25,7 @@ class Explained:
     ceiling: int | None
     lendable: int
     obtainable: int
-    stopped_by: str
+    stop: Stop
 
     @property
     def sentence(self) -> str:
@@ -43,12 +43,15 @@ class Explained:
         return ", ".join(parts) + "."
 
 
-def explain(pool: Pool, standing: AccountStanding, held: Held, *, free: int) -> Explained:
+def explain(
+    pool: Pool, standing: AccountStanding, held: Held, *, free: int, above: Above | None = None
+) -> Explained:
     """Put an account's standing in words.
 
     Args:
         held: of the account itself, by tier.
         free: units of the pool on which nothing runs.
+        above: the account whose limit decides, where that is another.
     """
     limit = standing.quota.borrowing_limit
     idle = max(0, standing.subtree - standing.used)
@@ -61,5 +64,5 @@ def explain(pool: Pool, standing: AccountStanding, held: Held, *, free: int) -> 
         ceiling=None if limit is None else standing.subtree + limit,
         lendable=idle if lending is None else min(idle, lending),
         obtainable=obtainable,
-        stopped_by=stop_of(standing, free=free).detail,
+        stop=stop_of(standing, free=free, above=above),
     )

@@ -12,37 +12,90 @@ StopName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The limit behind what an account could still get."""
+    """The limit behind what an account could still get, and who can do what about it."""
 
     limit: StopName
     detail: str
+    way_out: str = ""
 
 
-def stop_of(one: AccountStanding, *, free: int) -> Stop:
+@dataclass(frozen=True, slots=True)
+class Above:
+    """The account above whose limit decides, in units.
+
+    Attributes:
+        borrowing_limit: of it; None: it is the root, all guarantees of the pool decide.
+        lets_through: what is left of it, for everybody below.
+    """
+
+    account: str
+    borrowing_limit: int | None
+    subtree: int
+    used: int
+    lets_through: int
+
+
+def stop_of(one: AccountStanding, *, free: int, above: Above | None = None) -> Stop:
     """The nearest limit.
 
     Args:
         free: units of the pool on which nothing runs.
+        above: whose limit decides, where it is not its own and is to be named.
     """
     limit = one.quota.borrowing_limit
     if one.overshoot:
         return Stop(
             "overshoot",
             "It uses more than its guarantees and all it may borrow; it gets nothing more.",
+            f"Once {one.overshoot:,} units are given back or the guarantee rises, it counts again.",
         )
     if free < one.available:
         return Stop(
             "capacity",
             f"Its quota would allow {one.available:,}, but only {free:,} units are free: others "
             "use the rest. A job within the guarantee makes borrowers give way.",
+            "Wait for jobs to end; what borrows or runs as spot has to give way to guarantees.",
         )
     if limit is not None and one.used + one.available >= one.subtree + limit:
         if not limit:
-            return Stop("guarantee", "Its guarantee is the bound: the borrowing limit is 0.")
-        return Stop("borrowing_limit", f"Its borrowing limit: {limit:,} beyond the guarantee.")
+            return Stop(
+                "guarantee",
+                "Its guarantee is the bound: the borrowing limit is 0.",
+                "An operator can raise the guarantee, or let it borrow.",
+            )
+        return Stop(
+            "borrowing_limit",
+            f"Its borrowing limit: {limit:,} beyond the guarantee.",
+            "An operator can raise the guarantee or the limit; jobs below it that end make room.",
+        )
     if one.parent_id is None:
         return Stop("pool_guarantees", "All guarantees of the pool together.")
+    if above is not None:
+        return _stop_above(above)
     return Stop(
         "accounts_above",
         "What accounts above may borrow, and what others leave of their guarantees.",
+    )
+
+
+def _stop_above(above: Above) -> Stop:
+    left = max(0, above.lets_through)
+    if above.borrowing_limit is None:
+        return Stop(
+            "pool_guarantees",
+            f"All guarantees of the pool together: {above.subtree:,}, of which {above.used:,} are "
+            f"in use by right and {left:,} are left.",
+            "Jobs anywhere in the pool that end make room; beyond that there is only spot, or more "
+            "guarantee where the pool has units to promise.",
+        )
+    if not above.borrowing_limit:
+        may = f"{above.account} above it may not borrow"
+    else:
+        may = f"{above.account} above it may borrow {above.borrowing_limit:,}"
+    return Stop(
+        "accounts_above",
+        f"{may}: with all below it, {above.account} is promised {above.subtree:,}, uses "
+        f"{above.used:,} and lets {left:,} more through.",
+        f"Jobs below {above.account} that end make room; an operator can raise its guarantee or "
+        "its borrowing limit.",
     )

@@ -1,5 +1,6 @@
 """Capacity: every pool as one picture, what it has promised, who borrows and who could lend."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -22,6 +23,8 @@ from quota.queries.standing import pool_tree
 from tenancy import policy, queries
 from tenancy.domain.roles import POOL_WRITE, READ, granting
 
+Seen = Callable[[UUID], bool]
+"""Whether the viewer may see an account's name."""
 TOP_SHOWN = 10
 CHART_DAYS = 30
 
@@ -50,7 +53,7 @@ class Line:
 def capacity(request: PageRequest) -> HttpResponse:
     """All pools now."""
     here = request.page
-    seen = _seen(here, readable(here))
+    seen = seen_by(here, readable(here))
     cards = _cards(here, pools_with_weights(here.id))
     promised_to = _promised_to(here, cards, seen)
     return render(
@@ -74,7 +77,7 @@ def capacity(request: PageRequest) -> HttpResponse:
 def pool(request: PageRequest, name: str) -> HttpResponse:
     """One pool: its picture, its borrowers and lenders, its use by day, what is to come."""
     here = request.page
-    seen = _seen(here, readable(here))
+    seen = seen_by(here, readable(here))
     row = pool_named(here, name)
     span = parameters.choice(request.GET, "span", tuple(capacity_charts.SPANS), "day")
     (card,) = _cards(here, [row])
@@ -149,7 +152,7 @@ def _cards(here: Page, pools: list[PoolRow]) -> list[PoolCard]:
     return cards
 
 
-def _seen(here: Page, tops: tuple[UUID, ...]) -> Any:
+def seen_by(here: Page, tops: tuple[UUID, ...]) -> Seen:
     """Whether the viewer may see an account's name."""
     if here.organization.root_account_id in tops:
         return lambda account_id: True
@@ -182,7 +185,7 @@ def _by_tier(here: Page, row: PoolRow) -> Chart | None:
     return capacity_charts.by_tier(use, since=since, until=until, now=here.now, zone=here.zone)
 
 
-def _promised_to(here: Page, cards: list[PoolCard], seen: Any) -> dict[UUID, list[Line]]:
+def _promised_to(here: Page, cards: list[PoolCard], seen: Seen) -> dict[UUID, list[Line]]:
     """Who holds the promises of the over-promised pools, the largest first."""
     over = [card.pool.id for card in cards if not card.promise.promise.holds]
     found: dict[UUID, list[Line]] = {}

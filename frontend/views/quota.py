@@ -1,27 +1,31 @@
 """An account's quota: what it is promised, uses and could still get, now or at a past instant."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from frontend import parameters
 from frontend.history import names_for, sentence
 from frontend.pages import Page, PageRequest, page, render
+from frontend.quota_level import Below, Level, below, level
 from frontend.quota_words import Explained, explain
+from frontend.views.capacity import Seen, readable, seen_by
 from ledger.errors import Invalid
 from quota.queries.capacity import NOTHING
 from quota.queries.quotas import ChangeRow, coming, history, quotas_of_account
 from quota.queries.standing import Ground, ground
+from quota.stops import Above
 from tenancy import queries
 from tenancy.domain.roles import LEDGER_READ, POOL_WRITE, READ
 from tenancy.queries import AccountRow
 
 HISTORY_SHOWN = 25
-CHILDREN_SHOWN = 200
+CHILDREN_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +51,37 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
     terms = {
         one.pool_id: one for one in quotas_of_account(here.id, row.id, now=here.now, as_of=as_of)
     }
+    seen = seen_by(here, readable(here))
     lines = [
-        (one, terms.get(pool_id))
-        for pool_id, one in _explained(base, place)
+        (one, terms.get(pool_id), beside)
+        for pool_id, one, beside in _explained(base, place, seen)
         if _says_something(one) or pool_id in terms
     ]
+    search = parameters.text(request.GET, "below")
+    children, next_children = _children(
+        base, place, search=search, after=parameters.text(request.GET, "after")
+    )
     return render(
         request,
         "account_quota.html",
         {
             "account": row,
+            "parent": row.path[-2] if len(row.path) > 1 else "",
             "as_of": as_of,
             "as_of_field": as_of.astimezone(here.zone).strftime("%Y-%m-%dT%H:%M") if as_of else "",
             "lines": lines,
-            "children": _children(base, place),
+            "children": children,
+            "below": search,
+            "next_children": next_children and _address(request, after=next_children),
+            "first_children": "after" not in request.GET,
             "coming": [] if as_of else coming(here.id, now=here.now, account_id=row.id),
             "changes": _in_words(here.id, changes.rows),
-            "next": _older(request, changes.next_before),
+            "next": changes.next_before and _address(request, before=str(changes.next_before)),
             "first_page": before is None,
             "sees_event": LEDGER_READ in here.held,
             "may_change": (may_change := _may_change(here, row) and as_of is None),
-            "other_pools": _others(base, lines) if may_change else [],
-            "partials": ("history",),
+            "other_pools": _others(base, (one for one, _, _ in lines)) if may_change else [],
+            "partials": ("history", "children"),
         },
     )
 
@@ -79,9 +92,9 @@ def _may_change(here: Page, row: AccountRow) -> bool:
     return row.archived_at is None and here.may(POOL_WRITE, root)
 
 
-def _others(base: Ground, lines: list[tuple[Explained, Any]]) -> list[str]:
+def _others(base: Ground, lines: Iterable[Explained]) -> list[str]:
     """Names of pools that have no line of their own."""
-    shown = {one.pool.name for one, _ in lines}
+    shown = {one.pool.name for one in lines}
     return [pool.name for pool in base.pools.values() if pool.name not in shown]
 
 
@@ -97,45 +110,67 @@ def _as_of(request: PageRequest) -> datetime | None:
     return found
 
 
-def _explained(base: Ground, place: int | None) -> list[tuple[UUID, Explained]]:
-    """The account in each pool; in none before it was opened."""
-    found: list[tuple[UUID, Explained]] = []
+def _explained(
+    base: Ground, place: int | None, seen: Seen
+) -> Iterator[tuple[UUID, Explained, Level | None]]:
+    """The account in each pool, and who lends beside it; in none before it was opened."""
     if place is None:
-        return found
+        return
+    parents = base.tree.shape.parent
+    beside = np.flatnonzero(parents == parents[place]).tolist()
     for column, pool_id in enumerate(base.pool_ids):
         standing = base.at(place, column)
         pool = base.pools[pool_id]
         holders = base.held.get(pool_id, {})
         in_use = sum(holders.values(), NOTHING).units
-        own = holders.get(standing.account_id, NOTHING)
-        free = max(0, pool.usable - in_use)
-        found.append((pool_id, explain(pool, standing, own, free=free)))
-    return found
+        one = explain(
+            pool,
+            standing,
+            holders.get(standing.account_id, NOTHING),
+            free=max(0, pool.usable - in_use),
+            above=_above(base, place, column),
+        )
+        beside_it = level(base, beside, column, seen=seen) if len(beside) > 1 else None
+        yield pool_id, one, beside_it
+
+
+def _above(base: Ground, place: int, column: int) -> Above | None:
+    """The account whose limit decides, where it is not its own."""
+    found = base.binding(place, column)
+    if found.row == place:
+        return None
+    one = base.at(found.row, column)
+    limited = found.limit == "borrowing_limit"
+    return Above(
+        account=one.account,
+        borrowing_limit=one.quota.borrowing_limit if limited else None,
+        subtree=one.subtree,
+        used=one.used,
+        lets_through=found.lets_through,
+    )
 
 
 def _says_something(one: Explained) -> bool:
     return bool(one.standing.subtree or one.standing.used or one.held.units or one.obtainable)
 
 
-def _children(base: Ground, place: int | None) -> list[tuple[str, list[Any]]]:
-    """Accounts right below with what they are promised and use, by pool, where there is any."""
-    found: list[tuple[str, list[Any]]] = []
+def _children(
+    base: Ground, place: int | None, *, search: str, after: str
+) -> tuple[list[Below], str | None]:
+    """Accounts right below by name, a page of them, and where the next one goes on. Archived ones
+    only where they still count."""
     if place is None:
-        return found
-    above = base.nodes[place][0]
-    for index, (_, name, parent, _, archived) in enumerate(base.nodes):
-        if parent != above:
-            continue
-        pools = [
-            (base.pools[pool_id].name, one)
-            for column, pool_id in enumerate(base.pool_ids)
-            if (one := base.at(index, column)).subtree or one.used
-        ]
-        if pools or not archived:
-            found.append((name, pools))
-        if len(found) > CHILDREN_SHOWN:
-            break
-    return found
+        return [], None
+    rows = []
+    for row in np.flatnonzero(base.tree.shape.parent == place).tolist():
+        _, name, _, _, archived = base.nodes[row]
+        counts = base.tree.subtree[row].any() or base.standing.used[row].any()
+        if name > after and search.lower() in name.lower() and (counts or not archived):
+            rows.append(row)
+    rows.sort(key=lambda row: base.nodes[row][1])
+    shown = rows[:CHILDREN_SHOWN]
+    more = base.nodes[shown[-1]][1] if len(rows) > CHILDREN_SHOWN else None
+    return below(base, shown), more
 
 
 def _in_words(organization_id: UUID, changes: tuple[ChangeRow, ...]) -> list[Line]:
@@ -143,9 +178,8 @@ def _in_words(organization_id: UUID, changes: tuple[ChangeRow, ...]) -> list[Lin
     return [Line(change, sentence(change.event, names)) for change in changes]
 
 
-def _older(request: PageRequest, before: int | None) -> str | None:
-    if before is None:
-        return None
+def _address(request: PageRequest, **changes: str) -> str:
     query = request.GET.copy()
-    query["before"] = str(before)
+    for name, value in changes.items():
+        query[name] = value
     return f"{request.path}?{query.urlencode()}"

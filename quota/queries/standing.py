@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 
 from ledger.errors import NotFound
+from quota.domain.binding import Binding, binding
 from quota.domain.promise import Promise, promise_of
 from quota.domain.tree import QuotaTree, Standing, evaluate
 from quota.domain.values import Pool, Quota
@@ -86,6 +87,10 @@ class Ground:
     def pool_ids(self) -> list[UUID]:
         """Columns."""
         return list(self.pools)
+
+    def binding(self, row: int, column: int) -> Binding:
+        """Whose limit decides what an account could still get by right."""
+        return binding(self.tree, self.standing.used, self.standing.headroom, row, column)
 
     def at(self, row: int, column: int) -> AccountStanding:
         """One account in one pool."""
