@@ -1,13 +1,15 @@
 """From decided changes of quotas to events, the same for every command that makes some."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from ledger.errors import Invalid
 from ledger.execution import Unit
 from quota import events
+from quota.commands.reclassifying import reclassify
 from quota.domain.changes import Became, Cell, Change, Lapsed, QuotaBook, Scheduled
 from quota.domain.values import Quota
 from quota.loading import quotas as loading
@@ -25,14 +27,16 @@ class Books:
     Attributes:
         pending: changes still to come.
         exposed: accounts by pool whose use above their guarantee loses its tier.
-        deferred: a larger command goes on with them and reclassifies in the end.
+        parents: the whole tree as the command makes it; None: as it is.
+        is_reclassified: what the tiers make of it all is recorded.
     """
 
     paths: Paths
     of: dict[UUID, QuotaBook] = field(default_factory=dict)
     pending: dict[UUID, list[Scheduled]] = field(default_factory=dict)
     exposed: dict[UUID, set[UUID]] = field(default_factory=dict)
-    deferred: bool = False
+    parents: Mapping[UUID, UUID | None] | None = None
+    is_reclassified: bool = False
 
     def expose(self, pool_id: UUID, account_id: UUID) -> None:
         """Let what the account uses above its guarantee become borrowed."""
@@ -42,7 +46,8 @@ class Books:
 def open_books(
     unit: Unit, pool_ids: Iterable[UUID] | None = None, *, tree_is_locked: bool = False
 ) -> Books:
-    """Lock pools (None: all), read their quotas, and record first what is due.
+    """Lock pools (None: all), read their quotas, and record first what is due. When the command
+    is done, the tiers of what runs follow (`quota.commands.reclassifying`).
 
     The books are the command's: whoever asks again gets the same ones, with all that the command
     has decided so far, and maybe more pools than asked for.
@@ -51,6 +56,7 @@ def open_books(
         NotFound: no such pool.
     """
     books: Books = unit.memo.setdefault(_MEMO, Books(paths=Paths(unit.organization_id)))
+    unit.at_end[_MEMO] = partial(reclassify, unit, books)
     if not tree_is_locked:
         hold_tree(unit)
     locked = loading.lock_pools(unit, pool_ids)

@@ -13,7 +13,6 @@ from uuid import UUID
 from ledger.errors import Refused
 from ledger.execution import Unit
 from ledger.sql import server_cursor
-from quota.commands.reclassifying import reclassify
 from quota.domain.changes import QuotaBook, Scheduled
 from quota.recording import Books, open_books
 from tenancy.guards import TreeChange
@@ -34,11 +33,9 @@ def guard(unit: Unit, change: TreeChange) -> None:
     books = open_books(unit, tree_is_locked=True)
     if change.archived:
         _check_archived(books, change.archived, names)
-    after = {**parents, **change.parents}
+    books.parents = {**parents, **change.parents}
     if moved:
-        _check_carving(books, after, names)
-    if not books.deferred:
-        reclassify(unit, books, parents=after)
+        _check_carving(books, books.parents, names)
 
 
 def _check_archived(books: Books, archived: frozenset[UUID], names: Mapping[UUID, str]) -> None:

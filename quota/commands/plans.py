@@ -142,7 +142,6 @@ class _Applying:
         ]
         # A tree that changes asks for all pools (quota.tree_guard): all at once, in one order.
         self.books = open_books(unit, None if plan.tree.accounts else wanted, tree_is_locked=True)
-        self.books.deferred = True
         self.nodes = {node[0]: node for node in nodes_of(unit.organization_id)}
         self.use = units_in_use(unit.organization_id, self.books.of, now=unit.now)
 
@@ -288,8 +287,8 @@ class _Applying:
     def tiers(self) -> None:
         """Who falls and rises in what has become of all this; which units are slow is projected
         with the new reclaim targets afterwards."""
-        parents = {node[0]: node[2] for node in self.nodes.values()}
-        reclassify(self.unit, self.books, parents=parents)
+        self.books.parents = {node[0]: node[2] for node in self.nodes.values()}
+        reclassify(self.unit, self.books)
         self.unit.record(*self.targets)
 
     def quotas(self) -> None:

@@ -245,8 +245,6 @@ def _change_pool(command, unit: Unit, event: events.Event, *, field: str) -> Poo
         reclassify(unit, books)
     if changed:
         unit.record(event)
-    if not isinstance(event, events.PoolReclaimTargetSet):
-        reclassify(unit, books)
     return PoolChanged(
         pool_id=command.pool_id,
         changed=changed,

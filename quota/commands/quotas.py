@@ -85,6 +85,7 @@ def set_quota(command: SetQuota, unit: Unit) -> QuotaChanged:
     )
     books = open_books(unit, (command.pool_id,))
     if command.effective_at is not None and command.effective_at > unit.now:
+        # Now, while the book says what stands: below it is used to look ahead.
         reclassify(unit, books)
         return _schedule(unit, books, command, wish)
     book = books.of[command.pool_id]
@@ -179,11 +180,9 @@ def end_quota(command: EndQuota, unit: Unit) -> QuotaChanged:
     """Return to what was before, if the promise rule lets it; give back what was carved."""
     check_reason(unit)
     _expect(unit, command)
-    books = open_books(unit, (command.pool_id,))
-    book = books.of[command.pool_id]
+    book = open_books(unit, (command.pool_id,)).of[command.pool_id]
     changes = book.end(command.account_id, at=unit.now)
     record(unit, command.pool_id, changes, early=True)
-    reclassify(unit, books)
     return _changed(command.account_id, command.pool_id, book, changed=True)
 
 
@@ -206,10 +205,9 @@ def cancel_scheduled_quota(command: CancelScheduledQuota, unit: Unit) -> Schedul
     """Refuse what has taken effect, is due, or never was."""
     check_reason(unit)
     pool_id = loading.pool_of_scheduled(unit.organization_id, command.change_id)
-    books = open_books(unit, (pool_id,) if pool_id else ())
-    for change in books.pending.get(pool_id, ()):
+    pending = open_books(unit, (pool_id,)).pending[pool_id] if pool_id else []
+    for change in pending:
         if change.id == command.change_id:
-            reclassify(unit, books)
             unit.record(
                 events.QuotaScheduleCancelled(
                     account_id=change.wish.account, pool_id=pool_id, change_id=change.id

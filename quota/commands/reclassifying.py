@@ -1,15 +1,15 @@
 """What a change of guarantees makes of the tiers of what runs, in the same command.
 
-Whoever changes quotas, pools or the tree calls `reclassify` when all is decided: what exposes lets
-go first, then opportunistic allocations rise into whatever has become free for them. So a raised
-guarantee is used at once, and not when a sweeper comes by.
+Whatever command opened a pool's book, when all is decided `reclassify` runs: what exposes lets go
+first, then opportunistic allocations rise into what has become free for them. So a raised guarantee
+is used at once, and not when a sweeper comes by.
 
 Tiers are judged with the pool's reclaim target as it was before the command: which allocations
 are slow is projected with the new target, after these events. The next sweep sees to the rest.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ledger.execution import Unit
@@ -21,7 +21,9 @@ from quota.domain.exposure import demotions
 from quota.loading import allocations as loading
 from quota.loading.allocations import LivePool, Standing
 from quota.loading.quotas import parents_of
-from quota.recording import Books
+
+if TYPE_CHECKING:
+    from quota.recording import Books
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,18 @@ class Reclassified:
     promoted: int = 0
 
 
-def reclassify(
-    unit: Unit, books: Books, *, parents: Mapping[UUID, UUID | None] | None = None
-) -> Reclassified:
+def reclassify(unit: Unit, books: "Books") -> Reclassified:
     """Record who falls and who rises in the pools of a command's books, which it has under lock.
-
-    Args:
-        parents: the whole tree as the command makes it; None: as it is.
-    """
+    Once in a command: by itself in the end, or before by whoever has to know or to go on."""
+    if books.is_reclassified:
+        return Reclassified()
+    books.is_reclassified = True
     crowded = {*loading.pools_with_opportunists(unit.organization_id), *books.exposed}
     pools = loading.lock_pools(unit.organization_id, ids=crowded & books.of.keys())
     if not pools:
         return Reclassified()
     standing = loading.standing(unit.organization_id, pools, now=unit.now)
-    _follow(unit, standing, books, parents)
+    _follow(unit, standing, books)
     ended = settling.end_lapsed(unit, list(pools), standing)
     gone = {event.allocation_id for event in ended}
     fallen, risen = [], []
@@ -56,17 +56,15 @@ def reclassify(
     return Reclassified(demoted=len(fallen), promoted=len(risen))
 
 
-def _follow(
-    unit: Unit, standing: Standing, books: Books, parents: Mapping[UUID, UUID | None] | None
-) -> None:
+def _follow(unit: Unit, standing: Standing, books: "Books") -> None:
     """Let the standing be what the command has decided and not projected yet."""
     for pool_id, live in standing.pools.items():
         book = books.of[pool_id]
         pool = replace(book.pool, reclaim_target_seconds=live.pool.reclaim_target_seconds)
         standing.pools[pool_id] = LivePool(pool_id, pool)
         standing.quotas[pool_id] = {account: cell.quota for account, cell in book.cells.items()}
-    if parents is not None:
-        standing.accounts = dict(parents)
+    if books.parents is not None:
+        standing.accounts = dict(books.parents)
         return
     quoted = {account for quotas in standing.quotas.values() for account in quotas}
     if missing := quoted - standing.accounts.keys():
