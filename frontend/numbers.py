@@ -41,6 +41,11 @@ def amount(value: Number | None) -> str:
     return f"{value:.3f}" if size >= 0.0005 else f"{value:.1e}"
 
 
+def plain(value: Decimal) -> str:
+    """A decimal as one would type it: all its digits, no trailing zeros, no exponent."""
+    return f"{value.normalize():f}"
+
+
 def unit_hours(unit_seconds: Number | None) -> str:
     """Unit-hours from unit-seconds; "unknown" for None."""
     return UNKNOWN if unit_seconds is None else amount(unit_seconds / SECONDS_PER_HOUR)

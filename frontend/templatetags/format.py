@@ -14,6 +14,7 @@ register = template.Library()
 for _name in (
     "units",
     "amount",
+    "plain",
     "unit_hours",
     "percent",
     "factor",

@@ -19,6 +19,7 @@ from frontend.forms.sending import (
     version_of,
     version_seen,
 )
+from frontend.numbers import plain
 from frontend.pages import Page, PageRequest, page, render
 from frontend.views.capacity import pool_named
 from ledger import scope
@@ -127,13 +128,13 @@ def edit_flavor(request: PageRequest, name: str) -> HttpResponse:
     if row is None:
         raise NotFound("flavor_unknown", "There is no such flavor.", field="flavor")
     posted = request.method == "POST"
-    form = WeightForm(request.POST if posted else None, initial={"weight": row.weight})
+    form = WeightForm(request.POST if posted else None, initial={"weight": plain(row.weight)})
     sent = Sent(None, form_key=request.POST.get("key") or new_id())
     if posted and form.is_valid():
         sent = send(request, form, form.command(row.id))
         if sent.result is not None:
-            weight = form.cleaned_data["weight"]
-            messages.success(request, f"{row.name} weighs {weight:f} from now on.")
+            weight = plain(form.cleaned_data["weight"])
+            messages.success(request, f"{row.name} weighs {weight} from now on.")
             return HttpResponseRedirect(reverse("pool_open"))
     return _flavor_page(request, form, sent, row)
 
