@@ -6,6 +6,7 @@ from uuid import UUID
 
 from ledger.queries import EventRow
 from quota.queries import pools_with_weights
+from quota.queries.allocations import jobs_of
 from tenancy import queries
 
 SENTENCES = {
@@ -65,16 +66,24 @@ SENTENCES = {
     "two approvals from {two_approvals_units}",
     "delegation.set": "{delegate_id} reviews in the place of {person_id} until {ends_at}",
     "delegation.ended": "{delegate_id} no longer reviews in the place of {person_id}",
-    "allocation.held": "{units} units of {pool_id} held for {key} of {account_id}, {tier}",
-    "allocation.started": "{allocation_id} runs with {units} units, {tier}",
+    "allocation.held": "{units} units of {pool_id} held for {key} of {account_id} ({person_id}), "
+    "{tier}",
+    "allocation.started": "{allocation_id} runs with {units} units of {pool_id}, {tier}",
     "allocation.leases_renewed": "Running jobs in {pool_id} were heard of",
-    "allocation.resized": "{allocation_id} now has {units} units, before {units_before}",
-    "allocation.promoted": "{units} units of {account_id} rose from {tier_before} to {tier}",
-    "allocation.demoted": "{units} units of {account_id} fell from {tier_before} to {tier}",
-    "allocation.released": "{units} {tier} units of {account_id} given back",
-    "allocation.preempted": "{units} {tier} units of {account_id} taken back",
-    "allocation.expired": "{units} {tier} units of {account_id} expired",
-    "allocation.adopted": "{key} of {account_id} was found running on {units} units of {pool_id}",
+    "allocation.resized": "{allocation_id} of {account_id} now has {units} units of {pool_id}, "
+    "before {units_before}",
+    "allocation.promoted": "{allocation_id} of {account_id}: {units} units of {pool_id} rose "
+    "from {tier_before} to {tier}",
+    "allocation.demoted": "{allocation_id} of {account_id}: {units} units of {pool_id} fell "
+    "from {tier_before} to {tier}",
+    "allocation.released": "{allocation_id} of {account_id} gave {units} {tier} units of {pool_id} "
+    "back",
+    "allocation.preempted": "{units} {tier} units of {pool_id} taken back from {allocation_id} of "
+    "{account_id}",
+    "allocation.expired": "{allocation_id} of {account_id} expired with {units} {tier} units of "
+    "{pool_id}",
+    "allocation.adopted": "{key} of {account_id} ({person_id}) was found running on {units} units "
+    "of {pool_id}",
     "allocation.snapshot_reconciled": "Snapshot of {pool_id}: {known} known, {adopted} adopted, "
     "{ended} ended, {disputed} disputed",
     "usage.source_registered": "Usage source {name} seen for the first time",
@@ -107,16 +116,44 @@ def sentence(event: EventRow, names: Mapping[UUID, str]) -> str:
     return template.format_map(_words(event.payload, names))
 
 
+def mentioned(event: EventRow) -> frozenset[UUID]:
+    """Ids of everything an event names: its subjects, and what it carries without being part of
+    its history (allocations are told of by the million, and have a history of their own)."""
+    found = set(event.subjects)
+    for field, value in event.payload.items():
+        if field.endswith("_id") and isinstance(value, str):
+            found.add(UUID(value))
+    return frozenset(found)
+
+
 def names_for(organization_id: UUID, events: Iterable[EventRow]) -> dict[UUID, str]:
-    """Names of everything that a page of events is about, in three questions."""
-    subjects = {subject for event in events for subject in event.subjects}
-    if not subjects:
+    """Names of everything that a page of events is about, in at most five questions. Allocations
+    go by the key of their job."""
+    events = list(events)
+    wanted = {ident for event in events for ident in mentioned(event)}
+    if not wanted:
         return {}
-    found = queries.names_of(organization_id, accounts=subjects, people=subjects)
-    if subjects - found.keys():
+    found = queries.names_of(organization_id, accounts=wanted, people=wanted)
+    if wanted - found.keys():
         found |= {pool.id: pool.name for pool in pools_with_weights(organization_id)}
         found |= {token.id: token.name for token in queries.tokens(organization_id)}
+    told = {UUID(event.payload["allocation_id"]) for event in events if _of_allocation(event)}
+    if told:
+        found |= {ident: job.key for ident, job in jobs_of(organization_id, told).items()}
     return found
+
+
+def accounts_of(organization_id: UUID, event: EventRow) -> frozenset[UUID]:
+    """Ids that may be accounts the event is about, the account of its allocation among them."""
+    found = mentioned(event)
+    if not _of_allocation(event):
+        return found
+    jobs = jobs_of(organization_id, [UUID(event.payload["allocation_id"])])
+    return found | {job.account_id for job in jobs.values()}
+
+
+def _of_allocation(event: EventRow) -> bool:
+    return "allocation_id" in event.payload
 
 
 def _words(payload: Mapping[str, Any], names: Mapping[UUID, str]) -> _Words:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from tenancy.domain.roles import LEDGER_READ, READ, TOKEN_WRITE
+from tenancy.domain.roles import LEDGER_READ, POOL_WRITE, READ, TOKEN_WRITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ _MAIN = (
 _SETTINGS = (
     ("People and roles", "people", "people", "p", READ),
     ("API tokens", "tokens", "key", "t", TOKEN_WRITE),
+    ("Times of admission", "admission_times", "clock-history", "i", POOL_WRITE),
 )
 
 

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from frontend.views import (
+    admission_policy,
     allocations,
     capacity,
     fairshare,
@@ -52,6 +53,7 @@ urlpatterns = [
     path("notices/settings", notices.preferences, name="notice_settings"),
     path("notices/mute/<str:link>", notices.mute, name="notice_mute"),
     path("notices/<str:notice_id>", notices.open_notice, name="notice"),
+    path("settings/admission", admission_policy.admission_times, name="admission_times"),
     path("settings/people", people.people, name="people"),
     path("settings/people/grant", people.grant, name="role_grant"),
     path("settings/people/revoke", people.revoke, name="role_revoke"),

@@ -122,7 +122,7 @@ def _timeline(organization_id: UUID, row: AllocationRow) -> list[Step]:
     events = ledger_history(
         organization_id, stream=f"allocation:{row.id}", limit=EVENTS_SHOWN
     ).rows[::-1]
-    names = _names(organization_id, events, row)
+    names = names_for(organization_id, events)
     steps = [Step(event.occurred_at, sentence(event, names), event) for event in events]
     recorded = any(
         event.type.split(".")[1] in ("released", "preempted", "expired") for event in events
@@ -130,16 +130,6 @@ def _timeline(organization_id: UUID, row: AllocationRow) -> list[Step]:
     if row.state == "expired" and row.ended_at and not recorded:
         steps.append(Step(row.ended_at, "Its hold, lease or bounded run was over", None))
     return steps
-
-
-def _names(organization_id: UUID, events: tuple[EventRow, ...], row: AllocationRow) -> dict:
-    """Names of the few ids in these events: they are no subjects of anything's history."""
-    names = names_for(organization_id, events) | {row.id: row.key}
-    for event in events:
-        for field, name in (("account_id", row.account), ("pool_id", row.pool)):
-            if field in event.payload:
-                names[UUID(event.payload[field])] = name
-    return names
 
 
 def _next(request: PageRequest, last: str | None) -> str | None:

@@ -170,13 +170,13 @@ def _subtree(here: Page, account_id: UUID) -> list[UUID]:
 def _may_see(here: Page, found: EventRow, readable: tuple[UUID, ...]) -> bool:
     if here.organization.root_account_id in readable or found.type in COMMON:
         return True
-    known = tenancy.names_of(here.id, accounts=found.subjects)
+    known = tenancy.names_of(here.id, accounts=history.accounts_of(here.id, found))
     return any(here.may(LEDGER_READ, account_id) for account_id in known)
 
 
 def _links(here: Page, found: EventRow, names: dict[UUID, str]) -> list[tuple[str, str, str]]:
     """(field, name, address) of everything the event names and this page knows."""
-    accounts = tenancy.names_of(here.id, accounts=found.subjects)
+    accounts = tenancy.names_of(here.id, accounts=history.mentioned(found))
     links = []
     for field, value in sorted(found.payload.items()):
         if not (field.endswith("_id") and isinstance(value, str)) or field == "batch_id":
@@ -185,6 +185,8 @@ def _links(here: Page, found: EventRow, names: dict[UUID, str]) -> list[tuple[st
         address = ""
         if ident in accounts:
             address = f"{reverse('ledger')}?{urlencode({'account': accounts[ident]})}"
+        elif field == "allocation_id" and ident in names:
+            address = reverse("allocation", args=[names[ident]])
         links.append((field, names.get(ident, value), address))
     return links
 

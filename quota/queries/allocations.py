@@ -1,6 +1,6 @@
 """Reads of allocations: what was admitted, judged at an instant, in pages over the whole list."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,16 @@ import msgspec
 from ledger.sql import server_cursor
 from quota.queries.allocation_order import ORDERS, STATES, Order, Place, order_for
 
-__all__ = ("ORDERS", "STATES", "AllocationRow", "Place", "allocations", "of_key", "place_of")
+__all__ = (
+    "ORDERS",
+    "STATES",
+    "AllocationRow",
+    "Place",
+    "allocations",
+    "jobs_of",
+    "of_key",
+    "place_of",
+)
 
 LIST_MAX = 1_000
 FEW_ACCOUNTS = 64
@@ -189,6 +198,25 @@ def of_key(
             LIST_MAX,
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What an allocation is known as."""
+
+    key: str
+    account_id: UUID
+
+
+def jobs_of(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, Job]:
+    """Allocations by id; unknown ones are missing."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, key, account_id FROM quota_allocation "
+            "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
+            (organization_id, list(ids)),
+        ).fetchall()
+    return {row[0]: Job(*row[1:]) for row in rows}
 
 
 Condition = tuple[str, list[Any]]

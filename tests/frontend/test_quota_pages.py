@@ -1,5 +1,6 @@
 """Capacity, quotas, allocations, and the forms that try a change before it is saved."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from ledger import scope
 from quota import wire
 from quota.commands.admissions import AdmitBatch
+from quota.commands.allocations import ReleaseAllocations, StartAllocations
 from quota.commands.quotas import SetQuota
 from quota.queries.quotas import promises, quotas_of_account
 from tests.world import NOW
@@ -75,7 +77,7 @@ def test_allocations_filter_and_lead_to_a_timeline(busy, browse):
     assert b"job-2" in client.get("/allocations?pool=h100&account=nlp").content
     assert b"job-2" not in client.get("/allocations?state=released").content
     text = client.get("/allocations/job-1").content.decode()
-    assert "40 units of h100 held for job-1 of nlp, guaranteed" in text
+    assert "40 units of h100 held for job-1 of nlp (Bob), guaranteed" in text
 
 
 def test_a_preview_changes_nothing_and_saving_does(busy, browse):
@@ -119,3 +121,21 @@ def test_pages_answer(busy, browse):
     client = browse(busy, "otto")
     for address in PAGES:
         assert client.get(address).status_code == 200, address
+
+
+def test_the_ledger_names_jobs_accounts_people_and_pools(busy, browse):
+    """Events of allocations carry ids; history says names, of old events as well."""
+    messages = (wire.Message(key="job-1"),)
+    busy.run(StartAllocations(messages=messages), now=NOW)
+    busy.run(ReleaseAllocations(messages=(wire.ReleaseMessage(key="job-1"),)), now=NOW)
+    text = browse(busy, "otto").get("/ledger").content.decode()
+    assert "40 units of h100 held for job-1 of nlp (Bob), guaranteed" in text
+    assert "job-1 runs with 40 units of h100, guaranteed" in text
+    assert "job-1 of nlp gave 40 guaranteed units of h100 back" in text
+    # A lead of the account may read what her own account's jobs did; others may not.
+    timeline = browse(busy, "alice").get("/allocations/job-1").content.decode()
+    own = re.findall(r"/ledger/([0-9a-f-]{36})", timeline)
+    assert len(own) == 3
+    for event_id in own:
+        answer = browse(busy, "alice").get(f"/ledger/{event_id}")
+        assert answer.status_code == 200 and b"/allocations/job-1" in answer.content
