@@ -162,7 +162,7 @@ def _obstacles(policy: Policy, facts: Facts) -> Iterable[str]:
     most = policy.automatic_units_max
     if facts.rise >= policy.two_approvals_units or facts.rise > most:
         yield f"Automatic up to {most:,} units, {facts.rise:,} are asked."
-    elif facts.rise + facts.automatic_units > most:
+    elif facts.kind != Kind.EXTENSION and facts.rise + facts.automatic_units > most:
         yield (
             f"Automatic up to {most:,} units together; {facts.automatic_units:,} were granted so."
         )

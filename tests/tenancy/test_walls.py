@@ -18,6 +18,7 @@ from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
 from tests.accounting import sample_rates
+from tests.quota.requests import sample_requests
 from tests.world import NOW, Tenant, record
 
 DEFINER_FUNCTIONS = {
@@ -87,6 +88,7 @@ def place(owner) -> Tenant:
     acme.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")
     acme.run(AdmitBatch(requests=(job,)))
     sample_rates.publish(acme)
+    sample_requests.asked(acme)
     told(acme)
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
