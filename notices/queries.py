@@ -98,17 +98,6 @@ def notice(organization_id: UUID, person_id: UUID, notice_id: UUID) -> NoticeRow
     return _row(row)
 
 
-def kinds_of(organization_id: UUID, person_id: UUID) -> list[str]:
-    """Kinds of which a person has notices, for a filter: a walk from kind to kind."""
-    with server_cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT DISTINCT kind FROM notices_notice WHERE organization_id = %b "
-            "AND person_id = %b ORDER BY 1",
-            (organization_id, person_id),
-        ).fetchall()
-    return [row[0] for row in rows]
-
-
 def _row(row: tuple) -> NoticeRow:
     return NoticeRow(
         **dict(zip(_COLUMNS.split(", "), row, strict=True)),

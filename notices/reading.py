@@ -108,7 +108,7 @@ def _made(
             made.append(
                 Item(
                     kind=trigger.kind,
-                    source=f"event:{event.id}",
+                    source=draft.once or f"event:{event.id}",
                     draft=draft,
                     author_id=event.actor_id,
                     mailed=event.recorded_at > look.now - timedelta(days=MAIL_DAYS),

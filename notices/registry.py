@@ -72,6 +72,7 @@ class Draft:
         deadline: until when something can be done; shown in the organization's time zone.
         also_author: whoever caused it is told too; usually they know.
         but: people who are told of the same thing by another kind.
+        once: what makes it unique in place of the event: for what many events say over and over.
     """
 
     to: tuple[Recipient, ...]
@@ -82,6 +83,7 @@ class Draft:
     deadline: datetime | None = None
     also_author: bool = False
     but: frozenset[UUID] = frozenset()
+    once: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,17 +48,13 @@ def notices(request: PageRequest) -> HttpResponse:
         query = request.GET.copy()
         query["before"] = str(found.next_before)
         following = f"{request.path}?{query.urlencode()}"
-    held = queries.kinds_of(here.id, here.actor.id)
     return render(
         request,
         "notices/list.html",
         {
             "rows": [(row, registry.label_of(row.kind)) for row in found.rows],
             "newest": found.rows[0].id if found.rows and before is None else None,
-            "kinds": sorted(
-                ((name, registry.label_of(name)) for name in {*held, *([kind] if kind else [])}),
-                key=lambda one: one[1],
-            ),
+            "kinds": [(one.name, one.label) for one in _by_label()],
             "kind": kind,
             "only_unread": only_unread,
             "filtered": bool(kind or only_unread),

@@ -177,8 +177,9 @@ def _over(
     facts=_over,
 )
 def pool_over_promised(event: RecordedEvent, look: Look) -> Draft | None:
-    """To operators, when the pool is still over-promised at the time of telling. Whoever changed
-    it is told as well: the consequence is not what they typed."""
+    """To operators, when the pool is still over-promised at the time of telling; once a day and
+    pool, for units fail and come back all day long. Whoever changed it is told as well: the
+    consequence is not what they typed."""
     if look.facts is None:
         return None
     promised, promisable = look.facts
@@ -190,6 +191,7 @@ def pool_over_promised(event: RecordedEvent, look: Look) -> Draft | None:
         "cut by itself; no new guarantee is granted in the pool until this is settled.",
         link=("capacity_pool", pool),
         also_author=True,
+        once=f"pool:{event.data.pool_id}:{event.recorded_at.astimezone(look.zone).date()}",
     )
 
 

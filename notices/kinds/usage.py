@@ -17,7 +17,7 @@ def usage_batch(event: RecordedEvent, look: Look) -> Draft | None:
         return None
     data: UsageBatchRecorded = event.data
     bad = data.rejected + data.conflicts
-    title = f"{data.rows:,} usage rows stored"
+    title = "1 usage row stored" if data.rows == 1 else f"{data.rows:,} usage rows stored"
     if bad:
         title += f", {bad:,} records not"
     return Draft(

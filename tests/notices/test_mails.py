@@ -9,6 +9,7 @@ from django.core import mail
 from django.core.mail.backends.base import BaseEmailBackend
 from django.test import override_settings
 
+from config.env import BadEnvironment, env_url
 from ledger import scope
 from ledger.errors import Invalid, NotFound
 from ledger.sql import server_cursor
@@ -262,6 +263,17 @@ def test_the_tasks_do_their_work_for_every_organization(acme, globex, monkeypatc
         "Charlie <charlie@example.org>",
         "Otto <otto@example.org>",
     ]
+
+
+def test_the_address_of_the_site_is_one():
+    for good, address in (
+        ("https://quota.example.org", "https://quota.example.org/"),
+        ("http://10.0.0.1:8000/", "http://10.0.0.1:8000/"),
+    ):
+        assert env_url("SITE", "", environ={"SITE": good}) == address
+    for bad in ("quota.example.org", "ftp://x", "https://", "https://x/below"):
+        with pytest.raises(BadEnvironment, match="SITE"):
+            env_url("SITE", "", environ={"SITE": bad})
 
 
 def test_old_notices_go_with_their_mails(acme, monkeypatch):

@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 
-import psycopg
 import pytest
 from django.core import mail
 from django.test import Client
@@ -38,20 +37,6 @@ def test_the_bell_tells_how_many_are_unread_on_every_page(acme, browse):
     tell(acme, "alice", *(f"n{number}" for number in range(120)))
     page = text(client.get("/"))
     assert 'aria-label="Notices, more than 99 unread"' in page and ">99+</span>" in page
-
-
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is sent to the database by server cursors."""
-    sent: list[str] = []
-    plain = psycopg.Cursor.execute
-
-    def execute(cursor, query, *args, **kwargs):
-        sent.append(str(query))
-        return plain(cursor, query, *args, **kwargs)
-
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
-    return sent
 
 
 def test_statements_are_the_same_for_none_and_for_hundreds(acme, browse, statements):

@@ -138,6 +138,12 @@ def test_operators_are_told_of_an_over_promised_pool(acme, quotas):
     acme.run(lost, by=acme.actor("otto"), reason="half of it burned")
     read(acme)
     assert told(acme, "otto") == ["The pool h100 has promised 10 units too many"]
+    for hours, unavailable in ((1, 40), (2, 60), (26, 70)):
+        now = NOW + timedelta(hours=hours)
+        change = SetUnavailable(pool_id=acme.pools["h100"], unavailable=unavailable)
+        acme.run(change, now=now, reason="up and down")
+        read(acme, now=now)
+    assert len(told(acme, "otto")) == 2, "once a day, and not when it fits"
 
 
 def test_a_person_who_sends_usage_hears_how_it_went_and_a_machine_does_not(acme):
@@ -146,7 +152,7 @@ def test_a_person_who_sends_usage_hears_how_it_went_and_a_machine_does_not(acme)
     assert count(acme) == 0
     acme.use(record("b"), by=acme.actor("otto"))
     read(acme)
-    assert told(acme, "otto") == ["1 usage rows stored"]
+    assert told(acme, "otto") == ["1 usage row stored"]
 
 
 # ------------------------------------------------------------------------------- reminders
