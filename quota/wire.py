@@ -10,6 +10,7 @@ from msgspec import Meta
 from quota.domain.batch import (
     DURATION_SECONDS_MAX,
     GRACE_SECONDS_DEFAULT,
+    HEARTBEAT_SECONDS_DEFAULT,
     KEY_LENGTH_MAX,
     NEEDS_MAX,
 )
@@ -159,12 +160,14 @@ class AdmissionResult(msgspec.Struct, kw_only=True):
 
 
 class Admissions(msgspec.Struct, kw_only=True):
-    """`results` in the order of the requests."""
+    """`results` in the order of the requests. `heartbeat_seconds`: how often to tell that a job
+    lives."""
 
     at: datetime
     dry_run: bool
     admitted: int
     denied: int
+    heartbeat_seconds: int = HEARTBEAT_SECONDS_DEFAULT
     results: list[AdmissionResult]
 
 

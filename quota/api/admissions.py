@@ -135,5 +135,6 @@ def _merged(items: list[Item], decided: wire.Admissions, *, dry_run: bool) -> wi
         dry_run=dry_run,
         admitted=decided.admitted,
         denied=decided.denied,
+        heartbeat_seconds=decided.heartbeat_seconds,
         results=results,
     )

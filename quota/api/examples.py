@@ -49,6 +49,7 @@ ADMITTED = answer_example(
         "dry_run": False,
         "admitted": 1,
         "denied": 1,
+        "heartbeat_seconds": 300,
         "results": [
             {
                 "key": "48300",

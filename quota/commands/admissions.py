@@ -57,6 +57,7 @@ def admit_batch(command: AdmitBatch, unit: Unit) -> wire.Admissions:
         dry_run=False,
         admitted=sum(result.status == "admitted" for result in results),
         denied=sum(result.status == "denied" for result in results),
+        heartbeat_seconds=batch.policy.heartbeat_seconds,
         results=results,
     )
 
@@ -76,6 +77,7 @@ class _Batch:
             keys=[ask.key for ask in requests],
         )
         self._standing: Standing = standing
+        self.policy = standing.policy
         pools = standing.pools
         self._pools = {one.pool.name: id_ for id_, one in pools.items()}
         self._accounts = {name: id_ for id_, name in standing.names.items()}

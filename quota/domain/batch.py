@@ -25,6 +25,7 @@ REQUESTS_MAX = 10_000
 NEEDS_MAX = 16
 DURATION_SECONDS_MAX = 366 * 86_400
 GRACE_SECONDS_DEFAULT = 60
+HEARTBEAT_SECONDS_DEFAULT = 300
 KEY_LENGTH_MAX = 255
 
 LimitName = Literal[
@@ -55,7 +56,7 @@ class AdmissionPolicy:
 
     hold_seconds: int = 300
     lease_seconds: int = 900
-    heartbeat_seconds: int = 300
+    heartbeat_seconds: int = HEARTBEAT_SECONDS_DEFAULT
     interactive_seconds_max: int = 8 * 3600
 
     def __post_init__(self) -> None:

@@ -57,6 +57,13 @@ def test_what_is_admitted_afterwards_gets_the_times(acme, quotas):
     assert (after.lease_seconds, after.duration_seconds) == (600, 3600)
 
 
+def test_the_answer_tells_how_often_to_send_heartbeats(acme):
+    ask = Ask(key="k", account="nlp", person="bob", pool="h100", units=1)
+    assert acme.run(AdmitBatch(requests=(ask,))).result.heartbeat_seconds == 300
+    set_times(acme)
+    assert acme.run(AdmitBatch(requests=(ask,))).result.heartbeat_seconds == 120
+
+
 def test_one_organization_does_not_set_the_times_of_another(acme, globex):
     set_times(acme)
     assert in_force(globex) == AdmissionPolicy()
