@@ -133,18 +133,28 @@ class Taking:
         self.refused: dict[int, tuple[str, Candidate]] = {}
 
     def cover(self, steps: Sequence[Iterable[Candidate]]) -> bool:
-        """Take what the request needs and no more; False (and nothing taken) if it is not there."""
-        for candidates in steps:
-            step = list(candidates)
-            elastic = [candidate for candidate in step if candidate.slack > 0]
-            whole = [candidate for candidate in step if candidate.is_stoppable]
-            if self._walk(elastic, whole=False) or self._walk(whole, whole=True):
-                self._give_back_superfluous()
-                return True
-        if not any(self.ground.gaps()):
-            return True
+        """Take what the request needs and no more; False (and nothing taken) if it is not there.
+
+        What the asking account's own lower classes give up lowers its share, and may make legal
+        what was not before: as long as a round takes something, another is made.
+        """
+        ordered = [list(candidates) for candidates in steps]
+        progress = -1
+        while progress != (progress := sum(each.taken for each in self.taken)):
+            for step in ordered:
+                elastic = [each for each in step if each.slack > each.taken]
+                if self._walk(elastic, whole=False):
+                    return self._settle()
+                whole = [e for e in step if e.is_stoppable and e.taken < e.running.units]
+                if self._walk(whole, whole=True):
+                    return self._settle()
         self.undo()
         return False
+
+    def _settle(self) -> bool:
+        self._give_back_superfluous()
+        self.taken.sort(key=lambda each: each.step)
+        return True
 
     def undo(self) -> None:
         for candidate in self.taken:
@@ -187,7 +197,8 @@ class Taking:
     def _try(self, candidate: Candidate, gaps: tuple[int, ...], *, whole: bool) -> tuple[int, ...]:
         """Take a candidate if that is legal and helps; the gaps that are left."""
         before = candidate.taken
-        units = candidate.running.units - before if whole else min(candidate.slack, max(gaps))
+        most = candidate.running.units if whole else candidate.slack
+        units = most - before if whole else min(most - before, max(gaps))
         self._take(candidate, units)
         left = self.ground.gaps()
         if not any(new < old for new, old in zip(left, gaps, strict=True)):

@@ -170,6 +170,8 @@ class _Planner:
     ) -> tuple[list[Candidate], datetime] | None:
         """The set to take and the first instant at which it may be taken, budgets of the pool
         aside. Time only ever makes more allocations available, so the instant is searched for."""
+        for code in ("slow", "fresh", "job_budget"):
+            self.obstacles.pop(code, None)
         usable = self._in_time(possible, begins, limit)
         found = self._draw(usable, begins)
         if found is not None:
@@ -240,15 +242,18 @@ class _Planner:
     def _settle(self, taken: list[Candidate], when: datetime) -> PlanAnswer:
         """Actions with their instants; all may start now, or the plan waits for the last."""
         request = self.request
+        code: ObstacleCode
         units = [candidate.taken for candidate in taken]
         starts: list[datetime] | None = [when] * len(taken)
         if not request.override:
-            aged = request.account if request.aged else None
-            starts = self.budgets.schedule(units, at=when, aged_account=aged)
+            pool_alone = self.budgets.schedule(units, at=when)
+            starts, code = pool_alone, "pool_budget"
+            if request.aged:
+                starts = self.budgets.schedule(units, at=when, aged_account=request.account)
+                code = "pool_budget" if starts == pool_alone else "aged_budget"
             if starts is None:
-                return self._refuse("aged_budget" if request.aged else "pool_budget")
+                return self._refuse(code)
             if starts and starts[-1] > when:
-                code: ObstacleCode = "pool_budget"
                 waiting = [u for u, at in zip(units, starts, strict=True) if at > when]
                 self._note(code, len(waiting), sum(waiting), starts[-1])
         actions = tuple(
