@@ -16,7 +16,7 @@ from quota.loading.quotas import pool_of
 from quota.queries.capacity import NOTHING, Held
 
 # What was alive in the window, from two ranges of two indexes; then who of them at each instant.
-_HELD = """
+HELD = """
 WITH alive AS MATERIALIZED (
     SELECT held_at, ended_at AS until, units, tier, steps FROM quota_allocation
     WHERE organization_id = %b AND pool_id = %b AND ended_at > %b
@@ -76,7 +76,7 @@ def moments(
     with server_cursor() as cursor:
         sizes = cursor.execute(_SIZES, (*place, since)).fetchall()
         changes = cursor.execute(_PROMISED, (since, *place, since, *place, since)).fetchall()
-        rows = cursor.execute(_HELD, (*place, since, *place, since, list(instants))).fetchall()
+        rows = cursor.execute(HELD, (*place, since, *place, since, list(instants))).fetchall()
     held: dict[datetime, dict[str, int]] = {}
     for at, tier, units in rows:
         held.setdefault(at, {})[tier] = units
