@@ -90,7 +90,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(acme) -> Desk:
+def desk(acme, known) -> Desk:
     return staffed(acme)
 
 
@@ -120,7 +120,7 @@ class KnownUse:
 
 @pytest.fixture
 def known() -> Iterator[KnownUse]:
-    """Set `known.mean` and `known.price`."""
+    """Unknown until a test sets `known.mean` and `known.price`."""
     use = KnownUse()
     before = use_ports(utilization=use, price=use)
     yield use
