@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from quota.queries.standing import AccountStanding
+from quota.queries.standing import AccountStanding, Ground
 
 StopName = Literal[
     "overshoot", "capacity", "guarantee", "borrowing_limit", "pool_guarantees", "accounts_above"
@@ -33,6 +33,22 @@ class Above:
     subtree: int
     used: int
     lets_through: int
+
+
+def above_of(base: Ground, place: int, column: int) -> Above | None:
+    """The account whose limit decides, where it is not its own."""
+    found = base.binding(place, column)
+    if found.row == place:
+        return None
+    one = base.at(found.row, column)
+    limited = found.limit == "borrowing_limit"
+    return Above(
+        account=one.account,
+        borrowing_limit=one.quota.borrowing_limit if limited else None,
+        subtree=one.subtree,
+        used=one.used,
+        lets_through=found.lets_through,
+    )
 
 
 def stop_of(one: AccountStanding, *, free: int, above: Above | None = None) -> Stop:

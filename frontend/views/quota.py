@@ -19,7 +19,7 @@ from ledger.errors import Invalid
 from quota.queries.capacity import NOTHING
 from quota.queries.quotas import ChangeRow, coming, history, quotas_of_account
 from quota.queries.standing import Ground, ground
-from quota.stops import Above
+from quota.stops import above_of
 from tenancy import queries
 from tenancy.domain.roles import LEDGER_READ, POOL_WRITE, READ
 from tenancy.queries import AccountRow
@@ -128,26 +128,10 @@ def _explained(
             standing,
             holders.get(standing.account_id, NOTHING),
             free=max(0, pool.usable - in_use),
-            above=_above(base, place, column),
+            above=above_of(base, place, column),
         )
         beside_it = level(base, beside, column, seen=seen) if len(beside) > 1 else None
         yield pool_id, one, beside_it
-
-
-def _above(base: Ground, place: int, column: int) -> Above | None:
-    """The account whose limit decides, where it is not its own."""
-    found = base.binding(place, column)
-    if found.row == place:
-        return None
-    one = base.at(found.row, column)
-    limited = found.limit == "borrowing_limit"
-    return Above(
-        account=one.account,
-        borrowing_limit=one.quota.borrowing_limit if limited else None,
-        subtree=one.subtree,
-        used=one.used,
-        lets_through=found.lets_through,
-    )
 
 
 def _says_something(one: Explained) -> bool:

@@ -26,7 +26,9 @@ _STANDING = {name: value for name, value in _QUOTA.items() if name != "account"}
     "obtainable": 12,
     "stopped_by": {
         "limit": "capacity",
+        "account": None,
         "detail": "Its quota would allow 30, but only 12 units are free: others use the rest.",
+        "way_out": "Wait for jobs to end; what borrows or runs as spot has to give way.",
     },
     "version": 3,
 }

@@ -70,10 +70,13 @@ class UnitsByTier(msgspec.Struct, kw_only=True):
 
 
 class StopFacts(msgspec.Struct, kw_only=True):
-    """The limit behind `obtainable`."""
+    """The limit behind `obtainable`; `account` is whose, where it is one above. `way_out`: who
+    can do what about it."""
 
     limit: StopName
+    account: str | None
     detail: str
+    way_out: str
 
 
 class QuotaStanding(msgspec.Struct, kw_only=True):

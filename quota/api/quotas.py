@@ -13,11 +13,11 @@ from quota.api import quota_wire as wire
 from quota.api.reading import AS_OF, QuotaOperation, fields_of
 from quota.domain.values import Quota
 from quota.queries import quotas as queries
-from quota.queries.capacity import NOTHING, Held, held_by_account
+from quota.queries.capacity import NOTHING, Held
 from quota.queries.quotas import QuotaRow
-from quota.queries.standing import AccountStanding, Ground, ground
+from quota.queries.standing import Ground, ground
 from quota.queries.versions import versions
-from quota.stops import stop_of
+from quota.stops import above_of, stop_of
 from tenancy.api.reading import PAGING, account_named
 
 _TERMS = ("guaranteed", "borrowing_limit", "lending_limit")
@@ -154,7 +154,6 @@ def standings(
     place = base.row_of.get(account_id)
     if place is None:
         return []
-    held = held_by_account(here, pool_ids, now=now, as_of=as_of)
     terms = {
         one.pool_id: one
         for one in queries.quotas_of_account(here, account_id, now=now, as_of=as_of)
@@ -162,30 +161,22 @@ def standings(
     known = versions(here, [f"quota:{account_id}:{pool}" for pool in pool_ids])
     return [
         _standing(
-            base,
-            pool_id,
-            base.at(place, column),
-            held.get(pool_id, {}),
-            terms.get(pool_id),
-            known.get(f"quota:{account_id}:{pool_id}", 0),
+            base, (place, column), terms.get(pool), known.get(f"quota:{account_id}:{pool}", 0)
         )
-        for column, pool_id in enumerate(base.pool_ids)
+        for column, pool in enumerate(base.pool_ids)
     ]
 
 
 def _standing(
-    base: Ground,
-    pool_id: UUID,
-    one: AccountStanding,
-    held: dict[UUID, Held],
-    terms: QuotaRow | None,
-    version: int,
+    base: Ground, at: tuple[int, int], terms: QuotaRow | None, version: int
 ) -> wire.QuotaStanding:
-    pool = base.pools[pool_id]
+    one, pool_id = base.at(*at), base.pool_ids[at[1]]
+    pool, held = base.pools[pool_id], base.held.get(pool_id, {})
     free = max(0, pool.usable - sum(held.values(), NOTHING).units)
     idle = max(0, one.subtree - one.used)
     lending = one.quota.lending_limit
-    stop = stop_of(one, free=free)
+    above = above_of(base, *at)
+    stop = stop_of(one, free=free, above=above)
     return wire.QuotaStanding(
         pool=pool.name,
         **fields_of(one.quota, _TERMS),
@@ -195,7 +186,12 @@ def _standing(
         available=max(0, one.available),
         lendable=idle if lending is None else min(idle, lending),
         obtainable=max(0, min(one.available, free)),
-        stopped_by=wire.StopFacts(limit=stop.limit, detail=stop.detail),
+        stopped_by=wire.StopFacts(
+            limit=stop.limit,
+            account=above.account if above and stop.limit == "accounts_above" else None,
+            detail=stop.detail,
+            way_out=stop.way_out,
+        ),
         version=version,
     )
 
