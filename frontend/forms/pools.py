@@ -51,7 +51,7 @@ class PoolForm(forms.Form):
 
     def __init__(self, data: Any = None, *, row: PoolRow, saving: bool = False) -> None:
         """`saving`: the reason is required."""
-        super().__init__(data, initial={"what": "capacity", "value": row.capacity})
+        super().__init__(data, initial={"what": "capacity"})
         self.fields["reason"].required = saving
         target = f"{row.reclaim_target_seconds:,} s ({duration(row.reclaim_target_seconds)})"
         self.fields["what"].choices = [
