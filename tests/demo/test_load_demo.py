@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 from rest_framework.exceptions import AuthenticationFailed
 
 from config.demo_client import DemoFile, request_of_curl
@@ -167,6 +168,17 @@ def test_the_ways_in_work(var: Path) -> None:
             ("quota_pool", job["pool"]),
         ):
             assert (name,) in rows(entry["slug"], f"SELECT name FROM {table}")
+    denied = request_of_curl(told["curl_denied"])
+    assert denied.full_url == "http://demo.example:9/api/v1/admissions"
+    answer = Client().post(
+        "/api/v1/admissions",
+        denied.data,
+        content_type="application/json",
+        headers={"Authorization": denied.get_header("Authorization")},
+    )
+    (result,) = answer.json()["results"]
+    assert result["status"] == "denied"
+    assert [block["limit"] for block in result["blocks"]] == ["borrowing_limit"]
     demo = DemoFile.read(var / "demo.json", base_url="http://localhost:1")
     assert demo is not None
     assert "http://localhost:1/api/v1/priorities" in demo.curl

@@ -36,6 +36,20 @@ LOGINS = (
     ("ihorvat", "auditor"),
     ("ana", "lead of nlp in Slurm Lab"),
 )
+# A team on a hard quota asks for more than is left of it: the answer names the limit. A dry run.
+DENIED = {
+    "dry_run": True,
+    "requests": [
+        {
+            "key": "north/hard-quota",
+            "account": "assistant",
+            "person": "cdubois",
+            "pool": organization.H100,
+            "units": 64,
+            "class": "P1",
+        }
+    ],
+}
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper")
 
 
@@ -160,7 +174,10 @@ def _ways_in(demo: Demo, *, password: str, tokens: list[str], address: str) -> d
             "submitted_at": "2026-11-29T16:00:00Z",
         },
     )
-    curls = [_curl(address, token, one) for token, one in zip(tokens, jobs, strict=True)]
+    curls = [
+        _curl(address, "priorities", token, {"jobs": [one]})
+        for token, one in zip(tokens, jobs, strict=True)
+    ]
     names = ((demo.slug, demo.name), (loading.LAB_SLUG, loading.LAB_NAME))
     return {
         "address": address,
@@ -171,6 +188,7 @@ def _ways_in(demo: Demo, *, password: str, tokens: list[str], address: str) -> d
         ],
         "token": tokens[0],
         "curl": curls[0],
+        "curl_denied": _curl(address, "admissions", tokens[0], DENIED),
         "organizations": [
             {"slug": slug, "name": name, "token": token, "curl": curl}
             for (slug, name), token, curl in zip(names, tokens, curls, strict=True)
@@ -178,11 +196,11 @@ def _ways_in(demo: Demo, *, password: str, tokens: list[str], address: str) -> d
     }
 
 
-def _curl(address: str, token: str, job: dict[str, Any]) -> str:
+def _curl(address: str, path: str, token: str, content: dict[str, Any]) -> str:
     words = ["-H", f"Authorization: Bearer {token}", "-H", "Content-Type: application/json"]
-    words += ["-d", json.dumps({"jobs": [job]})]
+    words += ["-d", json.dumps(content)]
     # In quotes though nothing needs them yet: whoever adds `?explain=1` is inside them.
-    return f"curl -s '{address}/api/v1/priorities' {shlex.join(words)}"
+    return f"curl -s '{address}/api/v1/{path}' {shlex.join(words)}"
 
 
 def _read(path: Path) -> dict[str, Any]:
