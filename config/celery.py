@@ -45,6 +45,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 60,
         "options": {"queue": "deadlines", "expires": 60},
     },
+    "requests-deadlines": {
+        "task": "quota.tasks.follow_up_requests",
+        "schedule": 300,
+        "options": {"queue": "deadlines", "expires": 300},
+    },
     "allocations-lapsed": {
         "task": "quota.tasks.settle_allocations",
         "schedule": 30,

@@ -138,12 +138,14 @@ class RequestCountered(_Decided):
 @event("request.counter_accepted")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCounterAccepted(_OfRequest):
-    """The requester takes what was offered. `complete`: no other approval is needed."""
+    """The requester takes what was offered. `complete`: no other approval is needed; otherwise
+    the next one is due at `due_at`."""
 
     author_id: UUID
     units: int | None
     ends_at: datetime | None
     complete: bool
+    due_at: datetime | None = None
 
 
 @event("request.changes_requested")

@@ -14,10 +14,12 @@ from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
 from quota.commands.quotas import SettleQuotas
+from quota.commands.reviews import FollowUpRequests
 from quota.commands.settling import SettlePools
 from quota.loading import allocations
 
 SETTLE_SECONDS: Final = 60
+FOLLOW_UP_SECONDS: Final = 300
 
 
 @shared_task
@@ -61,3 +63,25 @@ def settle_allocations_of(organization_id: str) -> None:
     context = Context(organization_id=place, actor=SYSTEM, now=now, reason="lapsed")
     for pool_id in sorted({*lapsed, *crowded}):
         execute(SettlePools(pool_ids=(pool_id,)), context)
+
+
+@shared_task
+def follow_up_requests() -> None:
+    """Hand every organization's reminders and missed deadlines out on their own."""
+    for organization_id in scope.organization_ids():
+        follow_up_requests_of.apply_async(
+            (str(organization_id),), queue="deadlines", expires=FOLLOW_UP_SECONDS
+        )
+
+
+@shared_task
+def follow_up_requests_of(organization_id: str) -> None:
+    """Remind, escalate and end until nothing is due: each step is a command of bounded size."""
+    context = Context(
+        organization_id=UUID(organization_id),
+        actor=SYSTEM,
+        now=datetime.now(UTC),
+        reason="deadline",
+    )
+    while execute(FollowUpRequests(), context).result.more:
+        pass

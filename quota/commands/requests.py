@@ -1,6 +1,7 @@
 """What those who ask do: draft, hand in, withdraw, accept an offer, say a word, attach a file."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from hashlib import sha256
 from uuid import UUID
 
@@ -227,6 +228,7 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
     author = check_requesting_side(unit, request)
     terms = with_counter(request)
     complete = request.approvals_missing <= 1
+    hours = loading.policy(unit.organization_id).decide_hours
     after = tell(
         unit,
         request,
@@ -235,6 +237,7 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
         units=terms.units,
         ends_at=terms.ends_at,
         complete=complete,
+        due_at=None if complete else unit.now + timedelta(hours=hours),
     )
     return answer(provision(unit, after, books) if complete else after)
 
@@ -352,7 +355,7 @@ def attach(command: Attach, unit: Unit) -> Attached:
     )
 
 
-def extension_of(request: Request, *, ends_at) -> Terms:
+def extension_of(request: Request, *, ends_at: datetime) -> Terms:
     """Terms of the one-click extension of a temporary quota."""
     return replace(
         request.terms, kind="extension", units=None, starts_at=None, ends_at=ends_at, budget=None

@@ -208,6 +208,7 @@ def _counter_accepted(request: Request, data: ev.RequestCounterAccepted, at: dat
         "approvals": (*request.approvals, by) if by else request.approvals,
         "counter": None,
         "state": State.APPROVED if data.complete else State.SUBMITTED,
+        "due_at": data.due_at,
     }
     return changes | ({"decided_at": at} if data.complete else {})
 

@@ -270,7 +270,7 @@ def overdue(
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT id FROM quota_request WHERE organization_id = %b AND state = 'submitted' "
-            "AND (due_at <= %b OR coalesce(reminded_at, updated_at) <= %b) "
+            "AND due_at IS NOT NULL AND (due_at <= %b OR coalesce(reminded_at, updated_at) <= %b) "
             "ORDER BY due_at, id LIMIT %b",
             (organization_id, now, now - remind_after, limit),
         ).fetchall()
