@@ -234,6 +234,25 @@ class TestPromote:
         assert (outcome.code, outcome.allocation.state) == ("already_ended", "expired")
 
 
+class TestDemote:
+    def test_it_is_borrowed_from_now_on_and_may_rise_again(self) -> None:
+        guaranteed = lifecycle.promote(running(), "guaranteed", now=after(100)).allocation
+        outcome = lifecycle.demote(guaranteed, now=after(150))
+        assert outcome.code == "demoted"
+        back = lifecycle.promote(outcome.allocation, "guaranteed", now=after(180)).allocation
+        assert [span.tier for span in spans(release(back, 200).allocation)] == [
+            "borrowed",
+            "guaranteed",
+            "borrowed",
+            "guaranteed",
+        ]
+
+    def test_only_what_is_guaranteed_and_lives(self) -> None:
+        assert lifecycle.demote(running(), now=after(100)).code == "no_change"
+        outcome = lifecycle.demote(running(), now=after(2000))
+        assert (outcome.code, outcome.allocation.state) == ("already_ended", "expired")
+
+
 @pytest.mark.parametrize(
     "change",
     [
