@@ -208,6 +208,7 @@ def _evidence(
         "organization": organization_id,
         "accounts": [account for account, _ in asked],
         "pools": [pool for _, pool in asked],
+        "tops": list({account for account, _ in asked}),
         "start": start,
         "end": end,
     }

@@ -15,7 +15,7 @@ SELECT p.n - 1, t.id, p.pool_id
 FROM unnest(%(accounts)b::uuid[], %(pools)b::uuid[]) WITH ORDINALITY AS p(account_id, pool_id, n)
 JOIN (SELECT t.id, a.id AS above FROM tenancy_account t
     CROSS JOIN LATERAL unnest(t.ancestors) AS a(id)
-    WHERE t.organization_id = %(organization)b AND t.ancestors && %(accounts)b::uuid[]
+    WHERE t.organization_id = %(organization)b AND t.ancestors && %(tops)b::uuid[]
 ) t ON t.above = p.account_id
 """
 
@@ -127,7 +127,7 @@ JOIN quota_flavor f ON f.organization_id = b.organization_id AND f.id = b.flavor
 LEFT JOIN (SELECT u.account_id, u.pool_id, u.guaranteed AS own FROM quota_quotahistory u
     WHERE u.organization_id = %(organization)b AND u.valid_from < %(end)b
         AND (u.valid_to >= %(end)b OR u.valid_to IS NULL)
-        AND u.account_id = ANY (%(accounts)b::uuid[])
+        AND u.account_id = ANY (%(tops)b::uuid[])
 ) q ON q.account_id = p.account_id AND q.pool_id = p.pool_id
 ORDER BY p.n
 """

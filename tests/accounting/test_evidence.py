@@ -11,9 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from accounting.commands.rates import PriceWish, PublishRateCard, SetRateGrade
 from accounting.queries import evidence as queries
+from accounting.queries import evidence_sql as sql
 from accounting.queries.evidence import Evidence
 from ledger import scope
 from ledger.errors import Invalid
+from ledger.sql import server_cursor
 from quota.commands.admissions import AdmitBatch
 from quota.commands.allocations import StartAllocations
 from quota.commands.quotas import SetQuota
@@ -241,6 +243,27 @@ def test_many_places_take_no_more_statements_than_one(place, globex):
         assert queries.evidence(place.id, [], start=START, end=NOW) == {}
         foreign = [place_of(globex, "nlp")]
         assert queries.evidence(place.id, foreign, start=START, end=NOW) == {}
+
+
+def test_records_of_one_account_are_found_by_index(place):
+    place.use(used("a", 4, 10), used("b", 2, 60, after=-55), used("c", 1, 1, after=-60))
+    values = {
+        "organization": place.id,
+        "counted_account": [place.accounts["nlp"]],
+        "counted_pool": [place.pools["h100"]],
+        "members": [place.accounts["nlp"]],
+        "start": START,
+        "end": NOW,
+    }
+    with scope.reading(place.id), server_cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        plan = [row[0] for row in cursor.execute(f"EXPLAIN {sql.USED}", values).fetchall()]
+    found_by = {
+        line.split(" on ")[0].split(" using ")[-1].strip() for line in plan if " on " in line
+    }
+    assert any("account_id" in name for name in found_by)
+    assert any("ended_at" in name for name in found_by)
+    assert not [line for line in plan if "Seq Scan on accounting_usagerecord" in line]
 
 
 @pytest.mark.parametrize("end", [START, START - DAY, START + 4000 * DAY])
