@@ -54,7 +54,7 @@ def taken(found: PlanAnswer) -> dict[str, int]:
 
 
 @given(states(), requests())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_plan_lets_the_request_in_and_no_victim_is_superfluous(state, request):
     found = plan(state, request, at=NOW)
     if found.outcome == "refused":
@@ -69,7 +69,7 @@ def test_a_plan_lets_the_request_in_and_no_victim_is_superfluous(state, request)
 
 
 @given(states(), requests())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_order_classes_gangs_and_shares(state, request):
     found = plan(state, request, at=NOW)
     running = {each.key: each for each in state.running}
@@ -98,7 +98,7 @@ def test_order_classes_gangs_and_shares(state, request):
 
 
 @given(states(), requests())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_elastic_ones_shrink_before_one_of_their_step_is_stopped(state, request):
     """Whoever is stopped, every elastic one of its step that could have spared it is at its
     minimum or out of reach: shrinking all of them as well would not spare the stopped one."""
@@ -128,7 +128,7 @@ def test_elastic_ones_shrink_before_one_of_their_step_is_stopped(state, request)
 
 
 @given(states(), requests(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_same_state_gives_the_same_plan(state, request, random):
     mixed = list(state.running)
     random.shuffle(mixed)
@@ -136,7 +136,7 @@ def test_the_same_state_gives_the_same_plan(state, request, random):
 
 
 @given(states(), requests(), requests())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_nobody_takes_back_what_was_taken(state, first, second):
     """A takes from B; B, asking for as much as it lost, cannot take from A's new units."""
     first = replace(first, job="first")
@@ -178,7 +178,7 @@ def admitted(request: PlanRequest, tier: str) -> Running:
 
 
 @given(states(policy=BudgetPolicy(min_run_seconds=600)), requests())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_wait_ends_when_it_says(state, request):
     """With the same state at that instant the same units may start; a second earlier not all."""
     found = plan(state, request, at=NOW)

@@ -1,0 +1,193 @@
+"""Jobs come, go and claim what they are promised: it is honoured, or the reason is told."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from preemption.domain.budgets import BudgetPolicy, Preempted
+from preemption.domain.values import PlanAnswer, PlanRequest, PlanState, Running
+from preemption.domain.victims import plan
+from quota.domain.admission import Admissions
+from quota.domain.batch import AdmissionRequest, Holding, Need, PoolState
+from quota.domain.values import Pool, Quota
+from tests.conftest import NOW
+
+PARENTS = {"lab": None, "nlp": "lab", "vision": "lab", "cv": "vision", "3d": "vision"}
+QUOTAS = {
+    "lab": Quota(guaranteed=4),
+    "nlp": Quota(guaranteed=12),
+    "vision": Quota(guaranteed=4),
+    "cv": Quota(guaranteed=8, lending_limit=6),
+    "3d": Quota(guaranteed=6, borrowing_limit=20),
+}
+PROMISED = sum(quota.guaranteed for quota in QUOTAS.values())
+
+# What an inner account was promised itself may be in use, by right and slowly, below it.
+accounts = st.sampled_from(["nlp", "cv", "3d"])
+classes = st.sampled_from(["P1", "P2", "P3"])
+steps = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("admit"),
+            accounts,
+            st.integers(1, 9),
+            classes,
+            st.sampled_from([60, 300, 900]),
+            st.booleans(),
+        ),
+        st.tuples(st.just("release"), st.integers(0, 30)),
+        st.tuples(st.just("fail"), st.integers(0, 6)),
+        st.tuples(st.just("claim"), accounts, st.integers(1, 12), classes),
+    ),
+    min_size=4,
+    max_size=24,
+)
+
+
+class Cluster:
+    """A pool that admits as admission does, and returns guarantees as plans do."""
+
+    def __init__(self, policy: BudgetPolicy) -> None:
+        self.pool = Pool(name="h100", capacity=PROMISED)
+        self.running: list[Running] = []
+        self.history: list[Preempted] = []
+        self.policy = policy
+        self.now: datetime = NOW
+        self.count = 0
+
+    @property
+    def in_use(self) -> int:
+        return sum(each.units for each in self.running)
+
+    def admit(
+        self, account: str, units: int, cls: str, reclaim: int, spot: bool, tier: str | None = None
+    ) -> Running | None:
+        self.count += 1
+        request = AdmissionRequest(
+            key=f"j{self.count}",
+            account=account,
+            needs=(Need(pool="h100", units=units),),
+            priority_class=cls,
+            spot_allowed=spot,
+            tier=tier,
+            reclaim_seconds=reclaim,
+        )
+        verdict = Admissions(
+            accounts=dict(PARENTS),
+            pools={"h100": PoolState(pool=self.pool, quotas=QUOTAS, holdings=self._holdings())},
+            now=self.now,
+        ).decide(request)
+        if not verdict.admitted:
+            return None
+        found = Running(
+            key=request.key,
+            account=account,
+            units=units,
+            min_units=1 if self.count % 3 == 0 else units,
+            tier=verdict.grants[0].tier,
+            priority_class=cls,
+            since=self.now,
+            reclaim_seconds=reclaim,
+        )
+        self.running.append(found)
+        return found
+
+    def _holdings(self) -> dict[str, Holding]:
+        held: dict[str, dict[str, int]] = {}
+        for each in self.running:
+            mine = held.setdefault(each.account, {})
+            mine[each.tier] = mine.get(each.tier, 0) + each.units
+            if each.tier != "guaranteed" and each.reclaim_seconds > 300:
+                mine[f"slow_{each.tier}"] = mine.get(f"slow_{each.tier}", 0) + each.units
+        return {account: Holding(**mine) for account, mine in held.items()}
+
+    def guarantee_left(self, account: str) -> int:
+        held = self._holdings().get(account, Holding())
+        return QUOTAS[account].guaranteed - held.guaranteed - held.borrowed
+
+    def claim(self, account: str, units: int, cls: str) -> PlanAnswer:
+        state = PlanState(
+            pool=self.pool,
+            accounts=PARENTS,
+            quotas=QUOTAS,
+            running=self.running,
+            history=self.history,
+            policy=self.policy,
+        )
+        request = PlanRequest(account=account, units=units, priority_class=cls, tier="guaranteed")
+        return plan(state, request, at=self.now)
+
+    def carry_out(self, found: PlanAnswer) -> None:
+        given = {action.key: action.units for action in found.actions}
+        self.running = [
+            replace(
+                each,
+                units=each.units - given.get(each.key, 0),
+                min_units=min(each.min_units, each.units - given.get(each.key, 0)),
+            )
+            for each in self.running
+            if given.get(each.key) != each.units
+        ]
+        self.history += [
+            Preempted(at=action.starts_at, job=action.key, units=action.units)
+            for action in found.actions
+        ]
+
+
+def play(cluster: Cluster, done: list[tuple]) -> None:
+    for kind, *values in done:
+        cluster.now += timedelta(minutes=1)
+        if kind == "admit":
+            cluster.admit(*values)
+        elif kind == "release" and values[0] < len(cluster.running):
+            cluster.running.pop(values[0])
+        elif kind == "fail":
+            # No more than what is free: a failure ends the jobs it hits, which is a release.
+            free = cluster.pool.capacity - cluster.in_use
+            cluster.pool = replace(cluster.pool, unavailable=min(values[0], free))
+        elif kind == "claim":
+            judge(cluster, *values)
+
+
+def judge(cluster: Cluster, account: str, units: int, cls: str) -> None:
+    """A claim within the account's guarantee is honoured within the target, or explained."""
+    units = min(units, cluster.guarantee_left(account))
+    if units <= 0:
+        return
+    found = cluster.claim(account, units, cls)
+    over_promised = cluster.pool.promisable < PROMISED
+    if found.outcome == "plan":
+        if not over_promised:
+            assert found.within_target is True
+        cluster.carry_out(found)
+        assert cluster.admit(account, units, cls, 60, False, "guaranteed") is not None
+        return
+    codes = {obstacle.code for obstacle in found.obstacles}
+    assert over_promised or codes & {"pool_budget", "fresh", "job_budget"}, codes
+    if found.outcome == "wait":
+        assert found.wait_until is not None
+
+
+@given(steps)
+@settings(max_examples=80, deadline=None)
+def test_every_guarantee_is_honoured_within_its_target(done):
+    play(
+        Cluster(
+            BudgetPolicy(
+                pool_share=Fraction(1),
+                min_run_seconds=0,
+                job_window_seconds=0,
+                pool_window_seconds=1,
+            )
+        ),
+        done,
+    )
+
+
+@given(steps)
+@settings(max_examples=40, deadline=None)
+def test_every_guarantee_is_honoured_or_the_budget_says_why_not(done):
+    play(Cluster(BudgetPolicy(pool_share=Fraction(20, 100))), done)
