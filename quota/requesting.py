@@ -234,10 +234,16 @@ def tried(terms: Terms, books: Books, *, policy: routing.Policy, now) -> Trial:
     """
     book = books.of[terms.pool_id]
     check(terms, now=now, limits=policy.limits, pool=book.pool)
+    _know_paths(books, terms.pool_id)
     trial = attempt(terms, book, books.pending[terms.pool_id], now=now)
     if trial.problem is not None and trial.problem.code not in SHORTAGES:
         raise trial.problem
     return trial
+
+
+def _know_paths(books: Books, pool_id: UUID) -> None:
+    """Ask once for the accounts above all those that something is to come for."""
+    books.paths.load({change.wish.account for change in books.pending[pool_id]})
 
 
 def route(
@@ -294,6 +300,7 @@ def provision(unit: Unit, request: Request, books: Books) -> Request:
     if terms.kind == Kind.JUSTIFICATION:
         return tell(unit, request, ev.RequestProvisioned, units=None, ends_at=terms.ends_at)
     book, pending = books.of[terms.pool_id], books.pending[terms.pool_id]
+    _know_paths(books, terms.pool_id)
     trial = attempt(terms, book, pending, now=unit.now)
     if trial.problem is not None:
         raise trial.problem

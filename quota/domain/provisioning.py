@@ -6,15 +6,15 @@ everything that is known to come: a grant that fits today but would make a chang
 approved before it does not fit.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
 from ledger.errors import DomainError, Refused
-from quota.domain.changes import Became, Change, Lapsed, QuotaBook, Scheduled, Wish
+from quota.domain.changes import Became, Cell, Change, Lapsed, QuotaBook, Scheduled, Wish
 from quota.domain.requests import AT_ONCE, Kind, Terms
-from quota.domain.values import Quota
+from quota.domain.values import AccountKey, Quota
 
 SHORTAGES = frozenset(
     {"promise_exceeded", "pool_over_promised", "carve_exceeded", "capacity_over_period"}
@@ -323,8 +323,32 @@ def _earliest_start(
     return None
 
 
-def _copy(book: QuotaBook) -> QuotaBook:
-    return replace(book, cells=dict(book.cells))
+@dataclass(slots=True)
+class _TrialBook(QuotaBook):
+    """A copy of a book that keeps the sum of its guarantees: a trial plays hundreds of changes
+    into a pool of thousands of accounts while somebody types."""
+
+    promised: int = 0
+
+    def guarantees(self) -> Iterable[int]:
+        return (self.promised,)
+
+    def _check(self, after: Mapping[AccountKey, Cell]) -> None:
+        QuotaBook._check(self, after)
+        # What passes is kept: the book takes these cells next.
+        self.promised += sum(
+            cell.quota.guaranteed - self.cell(account).quota.guaranteed
+            for account, cell in after.items()
+        )
+
+
+def _copy(book: QuotaBook) -> _TrialBook:
+    return _TrialBook(
+        pool=book.pool,
+        cells=dict(book.cells),
+        path=book.path,
+        promised=sum(book.guarantees()),
+    )
 
 
 def _last_instant(book: QuotaBook, coming: Iterable[Scheduled], wishes: Iterable[Wish]) -> datetime:

@@ -90,6 +90,7 @@ def precheck(
         for change in quota_loading.scheduled(organization_id, pools).get(terms.pool_id, [])
         if change.starts_at > now
     ]
+    book.path.load({change.wish.account for change in pending})
     try:
         trial = attempt(terms, book, pending, now=now)
     except DomainError as error:
