@@ -86,7 +86,8 @@ def _tell(organization_id: UUID, events: Sequence[RecordedEvent], now: datetime)
     if not news:
         return
     zone = ZoneInfo(tenancy.organization(organization_id).time_zone)
-    known = names(organization_id, (one for event in news for one in event.data.subjects))
+    ids = {one for event in news for one in event.data.subjects | {event.actor_id}} - {None}
+    known = names(organization_id, ids)
     items = []
     for trigger in registry.TRIGGERS.values():
         items += _made(organization_id, trigger, news, Look(names=known, zone=zone, now=now))

@@ -105,6 +105,10 @@ class Look:
         """A name for people to read."""
         return self.names.get(of, otherwise) if of else otherwise
 
+    def who(self, event: RecordedEvent) -> str:
+        """Whoever caused an event, by the name that people know."""
+        return self.name(event.actor_id, event.actor_label)
+
     def day(self, at: datetime) -> str:
         """A day and time in the organization's zone, such as `13 Dec 2026, 18:00`."""
         return f"{at.astimezone(self.zone):%-d %b %Y, %H:%M}"

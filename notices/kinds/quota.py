@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from ledger.sql import server_cursor
-from ledger.types import RecordedEvent
+from ledger.types import ActorKind, RecordedEvent
 from notices.registry import OPERATORS, Draft, Look, Reminder, kind, leads, reminder
 from notices.steps import AHEAD_DAYS, due_step, in_days
 from quota.events import (
@@ -94,7 +94,14 @@ def quota_changed(event: RecordedEvent, look: Look) -> Draft:
     account, pool = look.name(data.account_id), look.name(data.pool_id)
     change: _Change = look.facts
     before = f" It had {change.before:,} before." if change.before is not None else ""
-    why = f" Reason: {event.reason.strip().rstrip('.')}." if event.reason.strip() else ""
+    if event.actor_kind == ActorKind.SYSTEM:
+        what, reason = "A change of {} in the pool {} fell due.", ""
+    else:
+        what, reason = (
+            f"{look.who(event)} changed the quota of {{}} in the pool {{}}.",
+            event.reason,
+        )
+    why = f" Reason: {reason.strip().rstrip('.')}." if reason.strip() else ""
     if data.borrower_id:
         # The one whose guarantee paid for another's, or got it back.
         why = f" This follows from a change of {look.name(data.borrower_id)}.{why}"
@@ -104,8 +111,7 @@ def quota_changed(event: RecordedEvent, look: Look) -> Draft:
     return Draft(
         to=(leads(data.account_id),),
         title=f"{account} on {pool}: {_values(data.quota)}",
-        body=f"{event.actor_label} changed the quota of {account} in the pool {pool}."
-        f"{before}{until}{why}",
+        body=f"{what.format(account, pool)}{before}{until}{why}",
         link=("account_quota", account),
         but=change.requester_ids,
     )

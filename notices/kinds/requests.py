@@ -4,7 +4,7 @@ What is said rests on how the request stands when it is told, not when it happen
 to review what was withdrawn meanwhile.
 """
 
-from ledger.types import RecordedEvent
+from ledger.types import ActorKind, RecordedEvent
 from notices.kinds.request_facts import RequestFact, fact_of, facts
 from notices.registry import Draft, Look, Someone, kind
 from quota.request_events import (
@@ -74,7 +74,7 @@ def request_waiting(event: RecordedEvent, look: Look) -> Draft | None:
     """To reviewers who have not had their word, at each step that leaves it to them."""
     fact = fact_of(look)
     again = {
-        RequestEndorsed: f"{event.actor_label} has approved; another person has to approve too. ",
+        RequestEndorsed: f"{look.who(event)} has approved; another person has to approve too. ",
         RequestCounterAccepted: "The offer was accepted; another person has to approve too. ",
     }.get(type(event.data), "")
     return _to_reviewers(
@@ -137,10 +137,10 @@ def request_answer(event: RecordedEvent, look: Look) -> Draft | None:
         return None
     if isinstance(event.data, RequestCountered):
         offer = fact.what(look, units=event.data.units, ends_at=event.data.ends_at)
-        title = f"{event.actor_label} offers {offer}"
+        title = f"{look.who(event)} offers {offer}"
         body = f"You asked for {fact.what(look)}. Accept the offer, or withdraw the request."
     else:
-        title = f"{event.actor_label} asks about your request: {fact.what(look)}"
+        title = f"{look.who(event)} asks about your request: {fact.what(look)}"
         body = "Change the request and hand it in again, or withdraw it."
     return _to_authors(event, look, title=title, body=f"{body} {_quoted(event.reason)}".strip())
 
@@ -161,7 +161,7 @@ def request_granted(event: RecordedEvent, look: Look) -> Draft | None:
         when = f"It stands from now on, until {look.day(event.data.ends_at)}."
     else:
         when = "It stands from now on."
-    who = "" if event.actor_kind == "system" else f" {event.actor_label} decided."
+    who = "" if event.actor_kind == ActorKind.SYSTEM else f" {look.who(event)} decided."
     units = getattr(event.data, "units", None)
     return _to_authors(
         event,
@@ -185,7 +185,7 @@ def request_rejected(event: RecordedEvent, look: Look) -> Draft | None:
         event,
         look,
         title=f"Rejected: {fact.what(look)}",
-        body=f"{event.actor_label} decided. {_quoted(event.reason)}".strip(),
+        body=f"{look.who(event)} decided. {_quoted(event.reason)}".strip(),
     )
 
 
@@ -238,7 +238,7 @@ def request_mentioned(event: RecordedEvent, look: Look) -> Draft | None:
     fact = fact_of(look)
     return Draft(
         to=_people(event.data.mentioned_ids),
-        title=f"{event.actor_label} mentioned you: {fact.what(look)}",
+        title=f"{look.who(event)} mentioned you: {fact.what(look)}",
         body=_quoted(event.data.text),
         link=("request", str(fact.id)),
     )
@@ -257,7 +257,7 @@ def request_commented(event: RecordedEvent, look: Look) -> Draft | None:
     mentioned = frozenset(event.data.mentioned_ids)
     return Draft(
         to=_people(one for one in fact.author_ids if one not in mentioned),
-        title=f"{event.actor_label} about your request: {fact.what(look)}",
+        title=f"{look.who(event)} about your request: {fact.what(look)}",
         body=_quoted(event.data.text),
         link=("request", str(fact.id)),
     )

@@ -55,7 +55,7 @@ def test_who_asked_hears_of_the_grant_once_and_other_leads_of_the_quota(desk):
     read(desk.place)
     (granted,) = told(desk.place, "alice")
     assert granted.startswith("Granted: 60 units more of h100 for nlp until")
-    assert "petra decided. “well argued”" in newest(desk.place, "alice").body
+    assert "Petra decided. “well argued”" in newest(desk.place, "alice").body
     assert told(desk.place, "bob") == ["nlp on h100: 60 units guaranteed"]
 
 
@@ -76,13 +76,13 @@ def test_an_offer_and_a_question_wait_for_the_requesters_answer(desk):
     desk.approve_less(offered, by="petra", units=40, reason="forty is what is free")
     read(desk.place)
     offer = newest(desk.place, "alice")
-    assert offer.title.startswith("petra offers 40 units more of h100 for nlp")
+    assert offer.title.startswith("Petra offers 40 units more of h100 for nlp")
     assert "You asked for 60 units" in offer.body and "“forty is what is free”" in offer.body
     desk.run(AcceptCounter(request_id=offered.request_id), by="alice")
     asked = desk.ask("vision", 60, by="otto", pool="a100")
     desk.ask_changes(asked, by="petra", reason="what for?")
     read(desk.place)
-    assert told(desk.place, "otto")[-1].startswith("petra asks about your request")
+    assert told(desk.place, "otto")[-1].startswith("Petra asks about your request")
     assert "“what for?”" in newest(desk.place, "otto").body
 
 
@@ -134,7 +134,7 @@ def test_words_reach_those_mentioned_and_those_who_ask_once_each(desk):
     both = (desk.place.people["alice"],)
     desk.run(Comment(request_id=it.request_id, text="@alice", mentioned_ids=both), by="petra")
     read(desk.place)
-    assert told(desk.place, "rita", "request.mentioned")[0].startswith("petra mentioned you: 60")
+    assert told(desk.place, "rita", "request.mentioned")[0].startswith("Petra mentioned you: 60")
     assert newest(desk.place, "rita").body == "“Is *this* all? Really?”"
     assert len(told(desk.place, "alice", "request.commented")) == 1
     assert len(told(desk.place, "alice", "request.mentioned")) == 1
