@@ -71,7 +71,13 @@ class QuotaForm(forms.Form):
         required=False, choices=[(NOW, "Now"), (LATER, "Later")], label="Takes effect"
     )
     effective_at = LocalInstant(required=False, label="From")
-    lasts = forms.ChoiceField(required=False, label="Lasts")
+    lasts = forms.ChoiceField(
+        required=False,
+        label="Lasts",
+        error_messages={
+            "invalid_choice": "It has no end any more that could be kept. Choose how long it lasts."
+        },
+    )
     ends_at = LocalInstant(required=False, label="Until")
     expose = forms.BooleanField(
         required=False,

@@ -89,8 +89,11 @@ def _rises(
     ]
     stored = _live(loading.risers(organization_id, pool_id, accounts=with_room), now)
     live = [one.value for one in stored]
+    rising = _rising(pool_id, then, after, live) if live else ()
+    if not rising:
+        return ()
     anyway = {_key(one) for one in _rising(pool_id, standing, before, live)}
-    return tuple(one for one in _rising(pool_id, then, after, live) if _key(one) not in anyway)
+    return tuple(one for one in rising if _key(one) not in anyway)
 
 
 def _rising(

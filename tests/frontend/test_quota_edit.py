@@ -390,3 +390,31 @@ def test_an_exposed_job_makes_room_for_others_in_the_preview_and_in_fact(busy, o
     with scope.reading(busy.id):
         found = {one.key: one.tier for one in allocations(busy.id, now=NOW)}
     assert found == {"job-1": "borrowed", "job-2": "guaranteed"}
+
+
+def test_an_end_that_is_no_more_is_not_kept_silently(busy, otto):
+    page = save(otto, NLP, guaranteed="45", carve_from="", lasts="keep")
+    assert page.status_code == 400 and "no end any more" in text(page)
+    assert quota(busy).quota.guaranteed == 40
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"version": "9" * 30},
+        {"version": "-1", "key": "a\x00b"},
+        {"key": "k" * 500},
+        {"reason": "a\x00b", "guaranteed": "4\x005"},
+        {"carve_from": "\x00", "lasts": "x" * 1000, "starts": "☃"},
+        {"effective_at": "2026-12-01T08:00+05:00", "starts": "later"},
+        {"ends_at": "0001-01-01T00:00", "lasts": "until"},
+        {"guaranteed": "1e3", "borrowing_limit": "0x10"},
+    ],
+)
+def test_odd_values_never_break_a_form(busy, otto, odd):
+    for step in ("preview", "save"):
+        form = {"guaranteed": "45", "carve_from": "", "reason": "x", "step": step} | odd
+        assert otto.post(NLP, form).status_code in (200, 302, 400, 409)
+        pool = {"what": "capacity", "value": "100", "reason": "x", "step": step} | odd
+        assert otto.post("/capacity/h100/edit", pool).status_code in (200, 302, 400, 409)
+    assert quota(busy).quota.guaranteed in (40, 45)
