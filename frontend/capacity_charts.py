@@ -49,13 +49,13 @@ def over_time(moments: Sequence[Moment], *, zone: ZoneInfo) -> Chart:
         if any(one.parts[number].units for one in pictures)
     ]
     # Instants as names: the last step, up to now, is shorter and would make all bars narrow.
-    ticks = [one.at.astimezone(zone).strftime("%b %d %H:%M") for one in moments]
+    ticks = [one.at.astimezone(zone).strftime("%H:%M<br>%b %d") for one in moments]
     data = [
         _bars(part.kind, part.title, ticks, [one.units(part.kind) for one in pictures])
         for part in kinds
     ]
     look = layout(y_title="units", barmode="stack", bargap=0.08, height=340)
-    look["xaxis"] |= {"type": "category", "nticks": 6, "tickangle": 0}
+    look["xaxis"] |= {"type": "category", "nticks": 5, "tickangle": 0}
     rows = tuple(
         (label, (*(units(one.units(part.kind)) for part in kinds), units(one.total)))
         for label, one in zip(reversed(labels), reversed(pictures), strict=True)

@@ -70,7 +70,7 @@ def stop_of(one: AccountStanding, *, free: int, above: Above | None = None) -> S
             "capacity",
             f"Its quota would allow {one.available:,}, but only {free:,} units are free: others "
             "use the rest. A job within the guarantee makes borrowers give way.",
-            "Wait for jobs to end; what borrows or runs as spot has to give way to guarantees.",
+            "More becomes free as jobs end.",
         )
     if limit is not None and one.used + one.available >= one.subtree + limit:
         if not limit:

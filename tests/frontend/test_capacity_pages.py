@@ -140,9 +140,9 @@ def test_the_quota_page_names_the_account_above_and_who_lends_beside(lived, brow
     text = _words(browse(lived, "otto").get("/accounts/vision/quota"))
     assert "research above it may not borrow" in text and "lets 25 more through" in text
     assert "an operator can raise its guarantee" in text
-    assert "others may use now vision 30; above their guarantees nlp 5" in text
+    assert "left to others now: vision 30; used above guarantees: nlp 5" in text
     own = _words(browse(lived, "alice").get("/accounts/nlp/quota"))
-    assert "others may use now other accounts 30" in own
+    assert "left to others now: other accounts 30" in own
 
 
 def test_what_lies_below_comes_in_pages_and_is_searched(acme, browse):
