@@ -94,14 +94,11 @@ def quota_changed(event: RecordedEvent, look: Look) -> Draft:
     account, pool = look.name(data.account_id), look.name(data.pool_id)
     change: _Change = look.facts
     before = f" It had {change.before:,} before." if change.before is not None else ""
-    if event.actor_kind == ActorKind.SYSTEM:
-        what, reason = "A change of {} in the pool {} fell due.", ""
-    else:
-        what, reason = (
-            f"{look.who(event)} changed the quota of {{}} in the pool {{}}.",
-            event.reason,
-        )
-    why = f" Reason: {reason.strip().rstrip('.')}." if reason.strip() else ""
+    what, why = f"A change of {account} in the pool {pool} fell due.", ""
+    if event.actor_kind != ActorKind.SYSTEM:
+        what = f"{look.who(event)} changed the quota of {account} in the pool {pool}."
+        reason = event.reason.strip().rstrip(".")
+        why = f" Reason: {reason}." if reason else ""
     if data.borrower_id:
         # The one whose guarantee paid for another's, or got it back.
         why = f" This follows from a change of {look.name(data.borrower_id)}.{why}"
@@ -111,7 +108,7 @@ def quota_changed(event: RecordedEvent, look: Look) -> Draft:
     return Draft(
         to=(leads(data.account_id),),
         title=f"{account} on {pool}: {_values(data.quota)}",
-        body=f"{what.format(account, pool)}{before}{until}{why}",
+        body=f"{what}{before}{until}{why}",
         link=("account_quota", account),
         but=change.requester_ids,
     )

@@ -68,6 +68,16 @@ def test_reading_again_late_or_from_the_start_tells_nothing_twice(acme, quotas):
     assert count(acme, "notices_mail") == before
 
 
+def test_names_with_anything_in_them_stop_nobody(acme, quotas):
+    with scope.writing(acme.id), server_cursor() as cursor:
+        cursor.execute("UPDATE tenancy_person SET display_name = 'O{t}to <%s>' WHERE name = 'otto'")
+    quotas.set("nlp", 40, by="otto", reason="{0} %s <b>")
+    read(acme)
+    with scope.reading(acme.id):
+        body = notices(acme.id, acme.people["alice"]).rows[0].body
+    assert body.startswith("O{t}to <%s> changed") and body.endswith("Reason: {0} %s <b>.")
+
+
 def test_a_second_worker_leaves_the_reading_to_the_first(acme, quotas, owner):
     quotas.set("nlp", 40)
     owner.execute("BEGIN")
