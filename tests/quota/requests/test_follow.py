@@ -66,6 +66,7 @@ def test_ended_early_and_replaced(desk):
 
 def test_a_lender_keeps_its_own_request(desk):
     desk.quotas.set("research", 10)
+    desk.policy(unknown_use_passes=True)
     lender = desk.ask("research", 30, days=50, by="otto")
     desk.quotas.set("nlp", 5, carve="research")
     assert state(desk, lender) == State.PROVISIONED

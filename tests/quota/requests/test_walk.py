@@ -4,8 +4,11 @@ import pytest
 
 from ledger import rebuild, scope, verification
 from ledger.errors import Refused
+from quota.commands.admissions import AdmitBatch
 from quota.commands.requests import AcceptCounter, SaveDraft, Submit
 from quota.domain.requests import State
+from quota.models import Allocation
+from quota.wire import Ask
 from tests.quota.requests.conftest import DAY
 from tests.world import NOW
 
@@ -90,3 +93,19 @@ def test_the_rows_are_those_that_a_rebuild_makes(desk):
     desk.ask("serving", 2, by="otto", starts_at=NOW + DAY)
     with scope.snapshot(desk.place.id):
         assert rebuild.compare(desk.place.id).differences == ()
+
+
+def test_jobs_that_borrow_rise_when_their_team_is_granted(desk):
+    """A grant frees nobody's units, but what runs beyond the guarantee may now be within it."""
+    desk.quotas.set("production", 40)
+    job = Ask(key="j", account="nlp", person="bob", pool="h100", units=8)
+    desk.place.run(AdmitBatch(requests=(job,)))
+    assert tiers(desk) == ["borrowed"]
+    desk.ask("nlp", 8)
+    assert tiers(desk) == ["guaranteed"]
+    assert verification.verify(desk.place.id).clean
+
+
+def tiers(desk) -> list[str]:
+    with scope.reading(desk.place.id):
+        return list(Allocation.objects.values_list("tier", flat=True))
