@@ -46,6 +46,9 @@ class Column:
     @classmethod
     def of(cls, tree: QuotaTree, standing: Standing, pool: int) -> "Column":
         """Take one pool out of the arrays."""
+        if not tree.shape.parent.size:
+            # Nobody has anything to do with the pool: arrays without rows have no columns either.
+            return cls(parent=[], subtree=[], local=[], borrowing=[], used=[])
         limits = tree.borrowing[:, pool].tolist()
         bounded = tree.borrowing_bounded[:, pool].tolist()
         return cls(

@@ -79,3 +79,19 @@ def test_the_times_of_admission_are_read_and_set(acme, otto, api):
         body = TIMES | {name: value, "reason": "x"}
         is_problem(otto.send("PUT", "admission-policy", body), 400, code)
     is_problem(otto.send("PUT", "admission-policy", {"reason": "x"}), 400, "field_missing")
+
+
+def test_a_pool_that_nobody_has_anything_of_is_reconciled(acme, otto):
+    """A snapshot of a new pool: empty, then with a job that was never admitted."""
+    flavor = otto.get("flavors").json()["flavors"][0]["name"]
+    new = {"name": "b200", "flavor": flavor, "cluster": "lab", "capacity": 8, "reason": "new"}
+    assert otto.post("pools", new).status_code == 201
+    assert otto.post("pools/b200/snapshot", {"jobs": []}).json()["differences"] == []
+    stray = {"key": "k", "account": "nobody", "person": "bob", "units": 3}
+    (difference,) = otto.post("pools/b200/snapshot", {"jobs": [stray]}).json()["differences"]
+    assert difference["done"] == "disputed"
+    (difference,) = otto.post("pools/b200/snapshot", {"jobs": [stray | {"account": "nlp"}]}).json()[
+        "differences"
+    ]
+    assert difference["done"] == "adopted"
+    assert otto.get("pools/b200").json()["free"] == 5
