@@ -1,9 +1,11 @@
 """Who lends to whom: accounts side by side in a pool, with what each lends and borrows. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
+
+import numpy as np
 
 from quota.queries.standing import Ground
 
@@ -44,25 +46,20 @@ class Below:
     available: int = 0
 
 
-def lends(base: Ground, rows: Sequence[int], column: int) -> list[int]:
+def lends(base: Ground, rows: np.ndarray, column: int) -> np.ndarray:
     """Units that each account, with all below it, leaves to others now."""
-    tree, used = base.tree, base.standing.used
-    found = []
-    for row in rows:
-        local = int(tree.local[row, column])
-        offered = int(tree.subtree[row, column]) - local
-        found.append(max(0, offered - max(0, int(used[row, column]) - local)))
-    return found
+    local, used = base.tree.local[rows, column], base.standing.used[rows, column]
+    offered = base.tree.subtree[rows, column] - local
+    return np.maximum(0, offered - np.maximum(0, used - local))
 
 
-def borrows(base: Ground, rows: Sequence[int], column: int) -> list[int]:
+def borrows(base: Ground, rows: np.ndarray, column: int) -> np.ndarray:
     """Units that each account, with all below it, uses above its guarantees."""
-    tree, used = base.tree, base.standing.used
-    return [max(0, int(used[row, column]) - int(tree.subtree[row, column])) for row in rows]
+    return np.maximum(0, base.standing.used[rows, column] - base.tree.subtree[rows, column])
 
 
 def level(
-    base: Ground, rows: Sequence[int], column: int, *, seen: Callable[[UUID], bool]
+    base: Ground, rows: np.ndarray, column: int, *, seen: Callable[[UUID], bool]
 ) -> Level | None:
     """Accounts side by side; None where nobody of them lends or borrows."""
     found = Level(
@@ -72,12 +69,12 @@ def level(
     return found if found.lenders or found.borrowers else None
 
 
-def below(base: Ground, rows: Iterable[int]) -> list[Below]:
+def below(base: Ground, rows: np.ndarray) -> list[Below]:
     """Accounts with what they are promised and use, in each pool where there is any."""
     found = []
     columns = range(len(base.pool_ids))
     names = [base.pools[pool_id].name for pool_id in base.pool_ids]
-    for row in rows:
+    for row in rows.tolist():
         account = base.nodes[row][1]
         busy = (base.tree.subtree[row] != 0) | (base.standing.used[row] != 0)
         said = [column for column in columns if busy[column]]
@@ -89,8 +86,8 @@ def below(base: Ground, rows: Iterable[int]) -> list[Below]:
                 pool=names[column],
                 guaranteed=int(base.tree.subtree[row, column]),
                 used=int(base.standing.used[row, column]),
-                lends=lends(base, (row,), column)[0],
-                borrows=borrows(base, (row,), column)[0],
+                lends=int(lends(base, row, column)),
+                borrows=int(borrows(base, row, column)),
                 available=int(base.standing.available[row, column]),
             )
             for column in said
@@ -99,14 +96,18 @@ def below(base: Ground, rows: Iterable[int]) -> list[Below]:
 
 
 def _named(
-    base: Ground, rows: Sequence[int], units: Sequence[int], seen: Callable[[UUID], bool]
+    base: Ground, rows: np.ndarray, units: np.ndarray, seen: Callable[[UUID], bool]
 ) -> tuple[Part, ...]:
     """The largest that may be named, then the others together."""
+    some = np.flatnonzero(units)
     ranked = sorted(
-        ((amount, row) for amount, row in zip(units, rows, strict=True) if amount),
+        zip(units[some].tolist(), rows[some].tolist(), strict=True),
         key=lambda one: (-one[0], base.nodes[one[1]][1]),
     )
-    named = [one for one in ranked if seen(base.nodes[one[1]][0])][:NAMED_MAX]
-    parts = [Part(base.nodes[row][1], amount) for amount, row in named]
+    parts: list[Part] = []
+    for amount, row in ranked:
+        account, name = base.nodes[row][:2]
+        if len(parts) < NAMED_MAX and seen(account):
+            parts.append(Part(name, amount))
     rest = sum(amount for amount, _ in ranked) - sum(part.units for part in parts)
     return (*parts, *([Part(None, rest)] if rest else []))

@@ -117,7 +117,7 @@ def _explained(
     if place is None:
         return
     parents = base.tree.shape.parent
-    beside = np.flatnonzero(parents == parents[place]).tolist()
+    beside = np.flatnonzero(parents == parents[place])
     for column, pool_id in enumerate(base.pool_ids):
         standing = base.at(place, column)
         pool = base.pools[pool_id]
@@ -145,16 +145,18 @@ def _children(
     only where they still count."""
     if place is None:
         return [], None
-    rows = []
-    for row in np.flatnonzero(base.tree.shape.parent == place).tolist():
+    rows = np.flatnonzero(base.tree.shape.parent == place)
+    counts = (base.tree.subtree[rows] != 0).any(axis=1)
+    counts |= (base.standing.used[rows] != 0).any(axis=1)
+    named = []
+    for row, some in zip(rows.tolist(), counts.tolist(), strict=True):
         _, name, _, _, archived = base.nodes[row]
-        counts = base.tree.subtree[row].any() or base.standing.used[row].any()
-        if name > after and search.lower() in name.lower() and (counts or not archived):
-            rows.append(row)
-    rows.sort(key=lambda row: base.nodes[row][1])
-    shown = rows[:CHILDREN_SHOWN]
-    more = base.nodes[shown[-1]][1] if len(rows) > CHILDREN_SHOWN else None
-    return below(base, shown), more
+        if name > after and search.lower() in name.lower() and (some or not archived):
+            named.append((name, row))
+    named.sort()
+    shown = named[:CHILDREN_SHOWN]
+    more = shown[-1][0] if len(named) > CHILDREN_SHOWN else None
+    return below(base, np.array([row for _, row in shown], dtype=np.int64)), more
 
 
 def _in_words(organization_id: UUID, changes: tuple[ChangeRow, ...]) -> list[Line]:
