@@ -66,7 +66,7 @@ def capacity(request: PageRequest) -> HttpResponse:
                 for card in cards
                 if not card.promise.promise.holds
             ],
-            "may_change": POOL_WRITE in here.held,
+            "may_change": here.may(POOL_WRITE, here.organization.root_account_id),
             "partials": ("pools",),
         },
     )

@@ -262,6 +262,9 @@ def test_only_operators_of_the_whole_may_use_them(busy, browse, address):
     for name in ("alice", "uma", "rita"):
         assert browse(busy, name).get(address).status_code == 403, name
         assert browse(busy, name).post(address, {"step": "save"}).status_code == 403, name
+        for page in ("/capacity", "/capacity/h100", "/accounts/nlp/quota"):
+            seen = browse(busy, name).get(page)
+            assert f'href="{address}"'.encode() not in seen.content, (name, page)
 
 
 @pytest.mark.parametrize(
