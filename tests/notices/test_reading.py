@@ -1,6 +1,7 @@
 """Events and dates become notices: whom, in which words, and each exactly once."""
 
 from datetime import timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -245,6 +246,16 @@ def test_links_and_recipients_of_many_drafts_are_resolved_at_once(
 def test_two_kinds_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two kinds"):
         registry.kind("quota.ended", label="", about="", on=())(lambda event, look: None)
+
+
+def test_every_kind_is_in_the_guide_and_has_words_of_its_own():
+    guide = (Path(__file__).parents[2] / "docs" / "user" / "notices.md").read_text()
+    for kind in registry.KINDS.values():
+        assert f"| {kind.label} |" in guide, kind.name
+        assert kind.about.endswith("."), kind.name
+    labels = [kind.label for kind in registry.KINDS.values()]
+    assert len(set(labels)) == len(labels)
+    assert registry.KINDS.keys() == registry.TRIGGERS.keys() | registry.SCANS.keys()
 
 
 def test_names_and_days_are_those_of_the_organization(acme):
