@@ -60,16 +60,17 @@ def demotions(
             what they have.
         allocations: those of the pool; what has lapsed is not among them.
     """
-    stored = {
-        (one.key, one.attempt): one
-        for one in allocations
-        if one.account in guarantees and one.tier == "guaranteed" and one.state in LIVE
-    }
-    found = []
-    for account, units in guarantees.items():
-        mine = (_guaranteed(one) for one in stored.values() if one.account == account)
-        found += [stored[one.key, one.attempt] for one in above(units, mine)]
-    return tuple(found)
+    stored: dict[tuple[str, int], Allocation] = {}
+    of: dict[AccountKey, list[Guaranteed]] = {}
+    for one in allocations:
+        if one.account in guarantees and one.tier == "guaranteed" and one.state in LIVE:
+            stored[one.key, one.attempt] = one
+            of.setdefault(one.account, []).append(_guaranteed(one))
+    return tuple(
+        stored[one.key, one.attempt]
+        for account, mine in of.items()
+        for one in above(guarantees[account], mine)
+    )
 
 
 def _guaranteed(one: Allocation) -> Guaranteed:
