@@ -202,20 +202,20 @@ def _target(terms: Terms, quota: Quota) -> Quota:
 
 
 def _transfer(terms: Terms, book: QuotaBook, above: tuple) -> tuple[Wish, ...]:
-    receiver = terms.to_account_id
-    if not above or book.path(receiver)[-1:] != above[-1:]:
+    taker = terms.to_account_id
+    if not above or book.path(taker)[-1:] != above[-1:]:
         raise Refused(
             "transfer_not_siblings",
             "Units are transferred between accounts under the same parent.",
             field="to_account",
         )
-    giving, getting = book.cell(terms.account_id).quota, book.cell(receiver).quota
+    giving, getting = book.cell(terms.account_id).quota, book.cell(taker).quota
     units = terms.units or 0
     if units > giving.guaranteed:
         raise _nothing_held("to transfer", held=giving.guaranteed, units=units)
     return (
         Wish(account=terms.account_id, quota=replace(giving, guaranteed=giving.guaranteed - units)),
-        Wish(account=receiver, quota=replace(getting, guaranteed=getting.guaranteed + units)),
+        Wish(account=taker, quota=replace(getting, guaranteed=getting.guaranteed + units)),
     )
 
 
