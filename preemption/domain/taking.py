@@ -10,7 +10,7 @@ What turns out superfluous at the end is given back, the last taken first: an ea
 kept before a later one, unless the later one alone is enough.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -132,16 +132,18 @@ class Taking:
         self.taken: list[Candidate] = []
         self.refused: dict[int, tuple[str, Candidate]] = {}
 
-    def cover(self, steps: Sequence[Iterable[Candidate]]) -> bool:
+    def cover(self, steps: int, candidates: Callable[[int], list[Candidate]]) -> bool:
         """Take what the request needs and no more; False (and nothing taken) if it is not there.
 
         What the asking account's own lower classes give up lowers its share, and may make legal
         what was not before: as long as a round takes something, another is made.
+
+        Args:
+            candidates: of a step, asked for when it is reached.
         """
-        ordered = [list(candidates) for candidates in steps]
         progress = -1
         while progress != (progress := sum(each.taken for each in self.taken)):
-            for step in ordered:
+            for step in map(candidates, range(steps)):
                 elastic = [each for each in step if each.slack > each.taken]
                 if self._walk(elastic, whole=False):
                     return self._settle()

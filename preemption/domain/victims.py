@@ -11,17 +11,20 @@ Whoever is at share 0 on both sides holds it within its guarantee, and what is t
 borrowed. Guaranteed units give way to a strictly higher class only, and cannot ask that back.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from preemption.domain.budgets import Budgets
-from preemption.domain.ground import CLASS_RANK, Ground
+from preemption.domain.candidates import (
+    STEPS,
+    Candidates,
+    grace_seconds,
+    is_in_time,
+    return_seconds,
+)
+from preemption.domain.ground import Ground
 from preemption.domain.taking import Candidate, Taking
 from preemption.domain.tax import Loss, time_lost
 from preemption.domain.values import (
-    GRACE_SECONDS_MAX,
-    GRACE_SECONDS_MIN,
     Action,
     Mode,
     Obstacle,
@@ -30,37 +33,17 @@ from preemption.domain.values import (
     PlanRequest,
     PlanState,
     PoolDraw,
-    Running,
 )
 
-STEPS = (
-    "spot",
-    "borrowed P3",
-    "borrowed P2",
-    "borrowed P1",
-    "guaranteed P3",
-    "guaranteed P2",
-    "guaranteed P1",
-)
 ROUNDS_MAX = 32
 """How often a final set is drawn again without those that proved illegal in it."""
 
-_STEP_OF = {name: place for place, name in enumerate(STEPS)}
-_EPOCH_SECOND = timedelta(seconds=1)
+_SECOND = timedelta(seconds=1)
 
+Taken = list[tuple[Candidate, int]]
+"""Candidates and the units of each."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Possible:
-    """An allocation that class rules do not shield.
-
-    Attributes:
-        available_at: when its minimum run time and its job's budget allow it.
-        waits_for: which of them it is, while that lies ahead.
-    """
-
-    candidate: Candidate
-    available_at: datetime
-    waits_for: ObstacleCode
+Found = tuple[Taken, datetime]
 
 
 def plan(state: PlanState, request: PlanRequest, *, at: datetime) -> PlanAnswer:
@@ -75,16 +58,6 @@ def plan(state: PlanState, request: PlanRequest, *, at: datetime) -> PlanAnswer:
     return _Planner(state, request, at).answer()
 
 
-def grace_seconds(reclaim_seconds: int) -> int:
-    """From notice to force: what the allocation says it needs, 60 to 300."""
-    return min(GRACE_SECONDS_MAX, max(GRACE_SECONDS_MIN, reclaim_seconds))
-
-
-def return_seconds(reclaim_seconds: int) -> int:
-    """Until the units are back at the latest: grace, and a checkpoint that takes longer."""
-    return max(grace_seconds(reclaim_seconds), reclaim_seconds)
-
-
 class _Planner:
     def __init__(self, state: PlanState, request: PlanRequest, at: datetime) -> None:
         self.state = state
@@ -92,6 +65,9 @@ class _Planner:
         self.at = at
         self.ground = Ground(state, request)
         self.budgets = Budgets(state.policy, capacity=state.pool.capacity, history=state.history)
+        self.candidates = Candidates(
+            state=state, request=request, ground=self.ground, budgets=self.budgets, at=at
+        )
         self.obstacles: dict[ObstacleCode, Obstacle] = {}
         self.returns = self.ground.tier != "spot" and self.ground.returns_guarantee()
 
@@ -106,9 +82,8 @@ class _Planner:
             if cooled is not None and cooled > self.at:
                 self._note("cooling_down", 0, 0, cooled)
                 begins = cooled
-        possible = self._possible()
         for limit in self._limits():
-            found = self._first(possible, begins, limit)
+            found = self._first(begins, self._seconds(begins, limit))
             if found is not None:
                 return self._settle(*found)
         if self.request.units > self.ground.potential:
@@ -119,131 +94,74 @@ class _Planner:
         """A claim on a guarantee takes what comes back within the target, if that is enough."""
         return (self.ground.target_seconds, None) if self.returns else (None,)
 
-    def _possible(self) -> list[Possible]:
-        found = []
-        policy, override = self.state.policy, self.request.override
-        most = None if override else self.budgets.pool.limit
-        asks = CLASS_RANK[self.request.priority_class]
-        min_run = timedelta(seconds=policy.min_run_seconds)
-        for running in self.state.running:
-            gives = CLASS_RANK[running.priority_class]
-            if not gives or running.ending_units or not running.units:
-                continue
-            if running.tier == "guaranteed" and gives <= asks:
-                continue
-            fresh = running.since + min_run
-            again = None if override else self.budgets.job_allowed_at(running.key)
-            late = again is not None and again > fresh
-            candidate = self._candidate(running, most)
-            if not candidate.is_stoppable and not candidate.slack:
-                self._note("pool_budget", 1, running.units, None)
-                continue
-            found.append(
-                Possible(
-                    candidate=candidate,
-                    available_at=again if again is not None and late else fresh,
-                    waits_for="job_budget" if late else "fresh",
-                )
-            )
-        return found
+    def _seconds(self, begins: datetime, limit: int | None) -> int | None:
+        """How long an allocation may take to give back: target and deadline."""
+        if self.request.deadline is None:
+            return limit
+        left = (self.request.deadline - begins) // _SECOND
+        return left if limit is None else min(limit, left)
 
-    def _candidate(self, running: Running, most: int | None) -> Candidate:
-        """Ordered by time lost: units and price are the same for each unit of a pool."""
-        tier = running.tier
-        name = "spot" if tier == "spot" else f"{tier} {running.priority_class}"
-        saved = running.saved_at or running.since
-        if saved > self.at:
-            saved = self.at
-        again = running.reload_seconds + running.warm_up_seconds
-        lost = (self.at - saved) + timedelta(seconds=again)
-        age = self.at - running.since
-        return Candidate(
-            running=running,
-            leaf=self.ground.leaf_of(running.account),
-            step=_STEP_OF[name],
-            cost=(lost, age, running.key, running.attempt),
-            most=most,
-        )
-
-    def _first(
-        self, possible: Sequence[Possible], begins: datetime, limit: int | None
-    ) -> tuple[list[Candidate], datetime] | None:
+    def _first(self, begins: datetime, limit: int | None) -> Found | None:
         """The set to take and the first instant at which it may be taken, budgets of the pool
         aside. Time only ever makes more allocations available, so the instant is searched for."""
-        for code in ("slow", "fresh", "job_budget"):
-            self.obstacles.pop(code, None)
-        usable = self._in_time(possible, begins, limit)
-        found = self._draw(usable, begins)
-        if found is not None:
-            return found, begins
+        taken = self._draw(begins, limit)
+        if taken is not None:
+            return taken, begins
+        self._note_passed_over(begins, limit)
+        usable = [each for each in self.candidates.all() if is_in_time(each, limit)]
         later = sorted({each.available_at for each in usable if each.available_at > begins})
-        for each in usable:
-            if each.available_at > begins:
-                units = each.candidate.running.units
-                self._note(each.waits_for, 1, units, each.available_at)
-        if not later or self._draw(usable, later[-1]) is None:
+        if not later or self._draw(later[-1], limit) is None:
             return None
         low, high = 0, len(later) - 1
         while low < high:
             middle = (low + high) // 2
-            if self._draw(usable, later[middle]) is None:
+            if self._draw(later[middle], limit) is None:
                 low = middle + 1
             else:
                 high = middle
-        found = self._draw(usable, later[low])
-        if found is None:
+        taken = self._draw(later[low], limit)
+        if taken is None:
             raise AssertionError("it was there when it was searched for")
-        return found, later[low]
+        return taken, later[low]
 
-    def _in_time(
-        self, possible: Sequence[Possible], begins: datetime, limit: int | None
-    ) -> list[Possible]:
-        """Those that give back fast enough for the target and the deadline."""
-        deadline = self.request.deadline
-        if deadline is not None:
-            left = (deadline - begins) // _EPOCH_SECOND
-            limit = left if limit is None else min(limit, left)
-        if limit is None:
-            return list(possible)
-        found = []
-        for each in possible:
-            running = each.candidate.running
-            if return_seconds(running.reclaim_seconds) <= limit:
-                found.append(each)
-            else:
-                self._note("slow", 1, running.units, None)
-        return found
+    def _note_passed_over(self, begins: datetime, limit: int | None) -> None:
+        for code in ("slow", "fresh", "job_budget", "pool_budget"):
+            self.obstacles.pop(code, None)
+        for each in self.candidates.all():
+            units = each.candidate.running.units
+            if not is_in_time(each, limit):
+                self._note("slow", 1, units, None)
+            elif each.available_at > begins:
+                self._note(each.waits_for, 1, units, each.available_at)
+        for running in self.candidates.too_large:
+            self._note("pool_budget", 1, running.units, None)
 
-    def _draw(self, possible: Iterable[Possible], when: datetime) -> list[Candidate] | None:
+    def _draw(self, when: datetime, limit: int | None) -> Taken | None:
         """The minimal legal set among those available; the ground is as before afterwards."""
         banned: set[int] = set()
-        open_ = [each.candidate for each in possible if each.available_at <= when]
-        for candidate in open_:
-            candidate.taken = 0
+
+        def usable(step: int) -> list[Candidate]:
+            found = self.candidates.usable(step, when=when, limit=limit)
+            return [each for each in found if id(each) not in banned]
+
         for _ in range(ROUNDS_MAX):
-            steps: list[list[Candidate]] = [[] for _ in STEPS]
-            for candidate in open_:
-                if id(candidate) not in banned:
-                    steps[candidate.step].append(candidate)
             taking = Taking(self.ground)
-            if not taking.cover(steps):
+            if not taking.cover(len(STEPS), usable):
                 self._note_refused(taking)
                 return None
             illegal = taking.illegal()
             taken = [(candidate, candidate.taken) for candidate in taking.taken]
             taking.undo()
             if not illegal:
-                for candidate, units in taken:
-                    candidate.taken = units
-                return [candidate for candidate, _ in taken]
+                return taken
             banned |= {id(candidate) for _, candidate in illegal}
         return None
 
-    def _settle(self, taken: list[Candidate], when: datetime) -> PlanAnswer:
+    def _settle(self, taken: Taken, when: datetime) -> PlanAnswer:
         """Actions with their instants; all may start now, or the plan waits for the last."""
         request = self.request
         code: ObstacleCode
-        units = [candidate.taken for candidate in taken]
+        units = [each for _, each in taken]
         starts: list[datetime] | None = [when] * len(taken)
         if not request.override:
             pool_alone = self.budgets.schedule(units, at=when)
@@ -257,8 +175,8 @@ class _Planner:
                 waiting = [u for u, at in zip(units, starts, strict=True) if at > when]
                 self._note(code, len(waiting), sum(waiting), starts[-1])
         actions = tuple(
-            self._action(candidate, starts_at)
-            for candidate, starts_at in zip(taken, starts or [], strict=True)
+            self._action(candidate, given, starts_at)
+            for (candidate, given), starts_at in zip(taken, starts or [], strict=True)
         )
         last = max((action.starts_at for action in actions), default=when)
         now = last <= self.at
@@ -280,9 +198,9 @@ class _Planner:
             override=request.override,
         )
 
-    def _action(self, candidate: Candidate, starts_at: datetime) -> Action:
+    def _action(self, candidate: Candidate, units: int, starts_at: datetime) -> Action:
         running = candidate.running
-        left = running.units - candidate.taken
+        left = running.units - units
         mode: Mode = "shrink" if left else "checkpoint" if running.saves else "stop"
         lost = time_lost(
             at=self.at,
@@ -297,12 +215,12 @@ class _Planner:
             account=running.account,
             step=STEPS[candidate.step],
             mode=mode,
-            units=candidate.taken,
+            units=units,
             left=left,
             grace_seconds=grace_seconds(running.reclaim_seconds),
             starts_at=starts_at,
             returns_at=starts_at + timedelta(seconds=seconds),
-            tax=Loss(lost=lost, units=candidate.taken).tax(self.state.price),
+            tax=Loss(lost=lost, units=units).tax(self.state.price),
         )
 
     def _refuse(self, code: ObstacleCode) -> PlanAnswer:

@@ -50,7 +50,8 @@ def test_every_field_of_the_answers_is_explained() -> None:
         for value in answer.values():
             parts = value if isinstance(value, list) else [value]
             names |= {name for part in parts if isinstance(part, dict) for name in part}
-        assert [name for name in sorted(names) if not re.search(rf"`{name}(\[\])?`", text)] == []
+        missing = [n for n in sorted(names) if not re.search(rf"[`.]{n}(\[\])?`", text)]
+        assert missing == []
 
 
 def test_every_obstacle_is_explained() -> None:
