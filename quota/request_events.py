@@ -31,8 +31,8 @@ class RequestTerms:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
     """What the route was decided on, as it was known then; None: unknown. `use_percent`: mean use
-    of what the account held; `price`: of the rise, per month; `rejections` and `automatic_units`
-    as in `quota.domain.routing.Facts`."""
+    of what the account held; `price`: of the rise, per month; `over_budget`: the whole period costs
+    more than the request says; the others as in `quota.domain.routing.Facts`."""
 
     rise: int
     held: int
@@ -44,6 +44,7 @@ class RequestFacts:
     rejections: int
     automatic_units: int
     extensions: int
+    over_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +75,25 @@ class _OfRequest(Event):
 @event("request.drafted")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestDrafted(_OfRequest):
-    """Somebody prepares a request, or changed what was prepared. Nobody is asked yet."""
+    """Somebody prepares a request, or changed what was prepared. Nobody is asked yet, and it is in
+    nobody's history but its own: drafts are their authors' alone."""
 
     author_id: UUID
     terms: RequestTerms
+
+    @property
+    def subjects(self) -> frozenset[UUID]:
+        return frozenset({self.request_id})
 
 
 @event("request.discarded")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestDiscarded(_OfRequest):
     """A draft was thrown away."""
+
+    @property
+    def subjects(self) -> frozenset[UUID]:
+        return frozenset({self.request_id})
 
 
 @event("request.submitted")

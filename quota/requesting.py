@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from ledger.errors import Conflict, Denied, Invalid, Refused
@@ -52,6 +52,7 @@ class Evidence:
     facts: routing.Facts
     use: UtilizationFacts
     price: Price | None
+    price_total: Price | None
 
 
 def person_of(unit: Unit) -> UUID:
@@ -192,7 +193,7 @@ def evidence(
     trial: Trial,
     *,
     policy: routing.Policy,
-    now,
+    now: datetime,
 ) -> Evidence:
     """What is known: use of what is held, price, history. Missing telemetry is unknown."""
     place = (organization_id, terms.account_id, terms.pool_id)
@@ -204,6 +205,7 @@ def evidence(
         price = ports().price.price_per_month(
             organization_id, terms.pool_id, trial.rise, terms.tier, now
         )
+    total = price_of_period(price, terms, now)
     automatic_units, extensions = loading.automatic_grants(*place, now=now)
     return Evidence(
         facts=routing.Facts(
@@ -220,13 +222,24 @@ def evidence(
             ),
             automatic_units=automatic_units,
             extensions=extensions,
+            over_budget=bool(total and terms.budget is not None and total.amount > terms.budget),
         ),
         use=use,
         price=price,
+        price_total=total,
     )
 
 
-def tried(terms: Terms, books: Books, *, policy: routing.Policy, now) -> Trial:
+def price_of_period(price: Price | None, terms: Terms, now: datetime) -> Price | None:
+    """Of the whole period, from the price of a month of 730 hours, to the cent; None: the period
+    is open, or the price unknown."""
+    if price is None or terms.ends_at is None:
+        return None
+    seconds = (terms.ends_at - terms.begins(now)) // timedelta(seconds=1)
+    return replace(price, amount=round(price.amount * seconds / (730 * 3600), 2))
+
+
+def tried(terms: Terms, books: Books, *, policy: routing.Policy, now: datetime) -> Trial:
     """What would come of the terms; a shortage is an answer, anything else an error.
 
     Raises:

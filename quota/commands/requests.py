@@ -194,6 +194,9 @@ def withdraw(command: Withdraw, unit: Unit) -> RequestAnswer:
         wanted="withdrawn",
     )
     author = check_requesting_side(unit, request)
+    if request.state != seen.state:
+        # It was approved a moment ago: the pool of its change would have to be locked first.
+        raise moved_on(request.state, wanted="withdrawn as it was")
     if request.change_id is not None:
         unit.record(
             events.QuotaScheduleCancelled(

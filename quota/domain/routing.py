@@ -111,6 +111,7 @@ class Facts:
         rejections: of the account in the pool within the policy's window.
         automatic_units: granted automatically and still running, in this pool.
         extensions: automatic ones of the quota that runs.
+        over_budget: the whole period costs more than the request itself says.
     """
 
     kind: str
@@ -124,6 +125,7 @@ class Facts:
     rejections: int = 0
     automatic_units: int = 0
     extensions: int = 0
+    over_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +176,8 @@ def _obstacles(policy: Policy, facts: Facts) -> Iterable[str]:
     dearest = policy.automatic_price_max
     if dearest is not None and facts.price is not None and facts.price > dearest:
         yield f"Automatic up to {dearest:,} a month, this costs {facts.price:,}."
+    if facts.over_budget:
+        yield "It costs more than the budget that the request names."
     if facts.held > 0:
         if facts.use_percent is None:
             if not policy.unknown_use_passes:

@@ -106,7 +106,7 @@ def precheck(
         facts=known.facts,
         use=known.use,
         price=known.price,
-        price_total=_total(known.price, terms, now),
+        price_total=known.price_total,
     )
     board = loading.board(organization_id, terms.account_id, authors, now=now)
     try:
@@ -120,12 +120,3 @@ def precheck(
         asked_ids=asked,
         reasons=decided.reasons,
     )
-
-
-def _total(price: Price | None, terms: Terms, now: datetime) -> Price | None:
-    """Of the whole period, from the price of a month of 730 hours, to the cent."""
-    if price is None or terms.ends_at is None:
-        return None
-    hours = (terms.ends_at - terms.begins(now)).total_seconds() / 3600
-    amount = price.amount * int(hours * 3600) / (730 * 3600)
-    return replace(price, amount=round(amount, 2))

@@ -172,3 +172,19 @@ def delegations(
         ).fetchall()
     names = DelegationRow.__dataclass_fields__
     return [DelegationRow(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def justification(
+    organization_id: UUID, account_id: UUID, pool_id: UUID, *, at: datetime
+) -> Request | None:
+    """The approved justification that protects an account's guarantee at an instant, the one that
+    lasts longest; None: there is none. What reclaim asks before it takes anything."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            f"SELECT {_SELECT} FROM quota_request r WHERE r.organization_id = %b "
+            "AND r.account_id = %b AND r.pool_id = %b AND r.kind = 'justification' "
+            "AND r.state IN ('provisioned', 'expired') AND r.provisioned_at <= %b "
+            "AND r.ends_at > %b ORDER BY r.ends_at DESC LIMIT 1",
+            (organization_id, account_id, pool_id, at, at),
+        ).fetchone()
+    return request_of(row) if row else None

@@ -6,6 +6,7 @@ from ledger import scope
 from quota.commands.reviews import FollowUpRequests
 from quota.domain.requests import State
 from quota.queries.inbox import asked_people, inbox, inbox_count
+from quota.queries.request_decisions import justification
 from tests.quota.requests.conftest import DAY
 from tests.world import NOW
 
@@ -73,6 +74,10 @@ def test_a_justification_ends_by_itself(desk):
     it = desk.ask("nlp", None, kind="justification", days=10)
     assert desk.approve(it, by="petra").state == State.PROVISIONED
     assert desk.quotas.stored() == {"nlp": 10}
+    place = (desk.place.id, desk.place.accounts["nlp"], desk.place.pools["h100"])
+    with scope.reading(desk.place.id):
+        assert justification(*place, at=NOW + 9 * DAY).id == it.request_id
+        assert justification(*place, at=NOW + 10 * DAY) is None
     desk.place.run(FollowUpRequests(), now=NOW + 10 * DAY)
     assert desk.request(it).state == State.EXPIRED
 

@@ -122,6 +122,8 @@ def test_use_and_price_are_known_where_accounting_knows_them(look, desk, known):
     assert total.amount == Decimal("192.00")
     known.mean = 0.8
     assert look("nlp", 8, days=14).automatic
+    dear = look("nlp", 8, days=14, budget=Decimal(100))
+    assert dear.reasons == ("It costs more than the budget that the request names.",)
 
 
 def test_small_slices_count_together(desk, known):

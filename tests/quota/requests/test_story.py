@@ -6,6 +6,7 @@ import pytest
 
 from ledger import scope
 from ledger.errors import NotFound
+from ledger.queries import history
 from quota.commands.quotas import SettleQuotas
 from quota.commands.requests import Attach, Comment, SaveDraft
 from quota.domain.requests import State
@@ -157,3 +158,12 @@ def test_a_policy_is_tried_on_what_was_asked(desk, read):
     }
     wider = read(policy_preview, Policy(automatic_units_max=64), since=NOW - DAY)
     assert [one.approvals_after for one in wider] == [0, 0]
+
+
+def test_drafts_are_in_nobodys_history(desk, read):
+    desk.run(SaveDraft(terms=desk.terms("nlp", 1)), by="alice")
+    it = desk.ask("nlp", 60)
+    seen = read(history, subject_id=desk.place.accounts["nlp"]).rows
+    assert [row.type for row in seen if row.type.startswith("request.")] == ["request.submitted"]
+    (row,) = [row for row in seen if row.type == "request.submitted"]
+    assert it.request_id in row.subjects
