@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from config.api import cursors, parameters
 from config.api.schema import describe, query
 from ledger import scope
+from ledger.queries import PAGE_MAX
 from quota.api import quota_examples as examples
 from quota.api import quota_wire as wire
 from quota.api.reading import AS_OF, QuotaOperation, fields_of
@@ -20,6 +21,7 @@ from quota.queries.versions import versions
 from quota.stops import above_of, stop_of
 from tenancy.api.reading import PAGING, account_named
 
+CHANGES_DEFAULT = 50
 _TERMS = ("guaranteed", "borrowing_limit", "lending_limit")
 
 
@@ -105,7 +107,18 @@ class AccountQuotaHistoryOperation(QuotaOperation):
         tag="quotas",
         summary="Changes of an account's quotas, newest first",
         gives=wire.QuotaHistory,
-        parameters=(query("pool", "Only in this pool."), *PAGING),
+        parameters=(
+            query("pool", "Only in this pool."),
+            query("cursor", "From `next` of the page before."),
+            query(
+                "limit",
+                "Entries of a page.",
+                type="integer",
+                minimum=1,
+                maximum=PAGE_MAX,
+                default=CHANGES_DEFAULT,
+            ),
+        ),
         problems=(404,),
         examples=(examples.QUOTA_HISTORY,),
     )
@@ -114,7 +127,7 @@ class AccountQuotaHistoryOperation(QuotaOperation):
         caller = self.caller(request)
         here = caller.organization_id
         pool = parameters.text(request, "pool")
-        limit = parameters.integer(request, "limit", low=1, high=200, default=50)
+        limit = parameters.integer(request, "limit", low=1, high=PAGE_MAX, default=CHANGES_DEFAULT)
         before = cursors.read(request, int)
         with scope.reading(here):
             account = account_named(here, name)

@@ -7,6 +7,7 @@ import pytest
 
 from ledger import scope
 from ledger.errors import NotFound
+from ledger.sql import server_cursor
 from quota import wire
 from quota.commands.admissions import AdmitBatch
 from quota.commands.pools import ResizePool, SetUnavailable
@@ -14,6 +15,7 @@ from quota.commands.quotas import SettleQuotas
 from quota.queries import quotas as queries
 from quota.queries import standing
 from quota.queries.capacity import Held, held_by_account
+from tenancy import tree_history
 from tenancy.commands.accounts import (
     ArchiveAccount,
     MoveAccount,
@@ -266,3 +268,15 @@ def test_spot_use_of_a_past_instant_is_known(acme):
         assert now == then == {h100: {acme.accounts["nlp"]: Held(spot=20)}}
         assert held_by_account(acme.id, [h100], now=later) == {h100: {}}
         assert held_by_account(acme.id, [h100], now=later, as_of=NOW + 2 * HOUR) == {}
+
+
+def test_the_tree_of_an_instant_reads_only_events_of_the_tree(acme):
+    """However much else has happened since."""
+    with scope.reading(acme.id), server_cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        here, at = acme.id, NOW
+        values = (here, at, here, at, here, at, at, here, at)
+        plan = "\n".join(
+            row[0] for row in cursor.execute(f"EXPLAIN {tree_history._THEN}", values).fetchall()
+        )
+    assert plan.count("ledger_event_of_tree") == 2, plan
