@@ -243,8 +243,8 @@ class _Desk:
             ),
         ]
         if self._freed:
-            crowded = loading.pools_with_opportunists(unit.organization_id)
-            freed = {id_: self._pools[id_] for id_ in self._freed.intersection(crowded)}
+            crowded = loading.pools_with_opportunists(unit.organization_id, among=self._freed)
+            freed = {id_: self._pools[id_] for id_ in crowded}
             if freed:
                 events += self._promotions(freed)
         settling.record(unit, events)

@@ -40,11 +40,12 @@ def reclassify(unit: Unit, books: "Books") -> Reclassified:
     if books.is_reclassified:
         return Reclassified()
     books.is_reclassified = True
-    crowded = {*loading.pools_with_opportunists(unit.organization_id), *books.exposed}
-    pools = loading.lock_pools(unit.organization_id, ids=crowded & books.of.keys())
-    if not pools:
+    here = unit.organization_id
+    crowded = {*loading.pools_with_opportunists(here, among=books.of.keys()), *books.exposed}
+    if not crowded:
         return Reclassified()
-    standing = loading.standing(unit.organization_id, pools, now=unit.now)
+    pools = loading.lock_pools(here, ids=crowded)
+    standing = loading.standing(here, pools, now=unit.now)
     _follow(unit, standing, books)
     ended = settling.end_lapsed(unit, list(pools), standing)
     gone = {event.allocation_id for event in ended}

@@ -335,13 +335,16 @@ def pools_with_lapses(organization_id: UUID, *, now: datetime) -> list[UUID]:
     return [row[0] for row in rows]
 
 
-def pools_with_opportunists(organization_id: UUID) -> list[UUID]:
-    """Pools in which somebody uses more than is guaranteed."""
+def pools_with_opportunists(
+    organization_id: UUID, *, among: Collection[UUID] | None = None
+) -> list[UUID]:
+    """Pools, of all or among some, in which somebody uses more than is guaranteed."""
+    some = "" if among is None else "AND pool_id = ANY(%b::uuid[]) "
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT pool_id FROM quota_holding "
-            "WHERE organization_id = %b AND borrowed + spot > 0 ORDER BY pool_id",
-            (organization_id,),
+            f"WHERE organization_id = %b {some}AND borrowed + spot > 0 ORDER BY pool_id",
+            (organization_id, *(() if among is None else (list(among),))),
         ).fetchall()
     return [row[0] for row in rows]
 
