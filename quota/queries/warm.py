@@ -4,7 +4,8 @@ Every change of them is an event of the organization's main lane, whose numbers 
 whose head is locked until a change commits (docs/decisions/0005-ledger.md). So one small read tells
 whether anything has changed since the arrays were made, and in which pools: only their columns are
 read again. An answer may stand on a change that committed while it read, never on less than all
-that had committed before. Runs inside `scope.reading`.
+that had committed before. Runs inside `scope.reading`, never inside a command: what it would keep
+there might yet be rolled back.
 """
 
 from collections import OrderedDict
@@ -81,7 +82,8 @@ def quotas(organization_id: UUID) -> Quotas:
     since = found.seq if found else 0
     with server_cursor() as cursor:
         row = cursor.execute(
-            _CHANGES, (since, since, BEHIND_MAX, organization_id, organization_id)
+            _CHANGES,
+            (since, since, BEHIND_MAX if found else -1, organization_id, organization_id),
         ).fetchone()
     seq, changed = row or (0, None)
     if found is not None and seq == since:
