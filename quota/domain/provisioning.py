@@ -91,8 +91,8 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
         pending: changes to come after `now`.
 
     Raises:
-        Refused: what is asked cannot be, whatever room there is (`quota_held`,
-            `nothing_held`, `temporary_running`, `change_to_come`, ...).
+        Refused: what is asked cannot be, whatever room there is (`guarantee_held`,
+            `not_held`, `temporary_running`, `change_to_come`, ...).
         NotFound: an account that does not exist.
     """
     coming = [change for change in pending if change.starts_at > now]
@@ -193,7 +193,7 @@ def _target(terms: Terms, quota: Quota) -> Quota:
         return replace(quota, guaranteed=quota.guaranteed - units)
     if terms.kind == Kind.NEW and quota.guaranteed > 0:
         raise Refused(
-            "quota_held",
+            "guarantee_held",
             f"The account has {quota.guaranteed:,} units here. Ask for a raise instead.",
             field="kind",
             facts={"held": quota.guaranteed},

@@ -66,7 +66,7 @@ def test_what_has_something_asks_for_a_raise(desk):
     desk.quotas.set("nlp", 5)
     with pytest.raises(Refused) as error:
         desk.ask("nlp", 8, kind="new")
-    assert error.value.code == "quota_held"
+    assert error.value.code == "guarantee_held"
 
 
 def test_unknown_archived_and_foreign_things(desk, globex):
