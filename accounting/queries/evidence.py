@@ -106,7 +106,7 @@ def evidence(
     return _evidence(organization_id, places, start=start, end=end, changes=())
 
 
-def evidence_of_accounts(found: Mapping[Place, Evidence]) -> dict[UUID, Fraction | None]:
+def hoarding_scores(found: Mapping[Place, Evidence]) -> dict[UUID, Fraction | None]:
     """The hoarding score of each account over all its pools, flavors by their economic weight."""
     parts: dict[UUID, list] = {}
     for (account_id, _), one in found.items():

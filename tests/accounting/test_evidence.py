@@ -279,5 +279,5 @@ def test_hoarding_of_an_account_weighs_its_flavors(place):
     both = [place_of(place, "nlp", pool) for pool in ("h100", "a100")]
     with scope.reading(place.id):
         found_ = queries.evidence(place.id, both, start=START, end=NOW)
-    scores = queries.evidence_of_accounts(found_)
+    scores = queries.hoarding_scores(found_)
     assert scores == {place.accounts["nlp"]: Fraction(20, 45)}

@@ -15,6 +15,8 @@ from accounting.queries import rates
 from ledger import scope, verification
 from ledger.errors import Conflict, Denied, DomainError, Invalid
 from ledger.ids import new_id
+from tests import world
+from tests.ledger.sample import together
 from tests.world import NOW
 
 DAY = timedelta(days=1)
@@ -182,3 +184,20 @@ def test_a_command_that_is_repeated_publishes_once(place):
     assert again.replayed and again.result == first.result
     with pytest.raises((Conflict, Invalid)):
         place.run(command, reason="r")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_that_publish_at_once_for_one_instant_one_is_told():
+    tenant = world.acme()
+    start = NOW + DAY
+
+    def job(price):
+        lines = (PriceWish(flavor="h100-80gb", list_price=Decimal(price)),)
+        command = PublishRateCard(lines=lines, effective_from=start)
+        return lambda: tenant.run(command, reason="test")
+
+    outcomes = together([job(2), job(3)])
+    (refused,) = [one for one in outcomes if isinstance(one, Exception)]
+    assert isinstance(refused, Conflict) and refused.code == "rates_overlap"
+    with scope.reading(tenant.id):
+        assert len(rates.rate_versions(tenant.id)) == 1
