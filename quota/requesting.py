@@ -12,7 +12,7 @@ from quota import events
 from quota import request_events as ev
 from quota.domain import routing
 from quota.domain.changes import QuotaBook
-from quota.domain.provisioning import SHORTAGES, Trial, attempt
+from quota.domain.provisioning import SHORTAGES, Trial, attempt, grant
 from quota.domain.request_state import Request, apply
 from quota.domain.requests import Kind, Terms, check, moved_on
 from quota.loading import requests as loading
@@ -319,8 +319,7 @@ def provision(unit: Unit, request: Request, books: Books) -> Request:
         raise trial.problem
     if trial.starts_at > unit.now:
         return _schedule(unit, request, trial, pending_count=len(pending))
-    for wish in trial.wishes:
-        record(unit, terms.pool_id, book.set(wish, at=unit.now))
+    record(unit, terms.pool_id, grant(book, trial.wishes, at=unit.now))
     return tell(unit, request, ev.RequestProvisioned, units=terms.units, ends_at=terms.ends_at)
 
 

@@ -22,6 +22,8 @@ SHORTAGES = frozenset(
 """Refusals of a request that more room, less units or another time would cure: it may be handed
 in all the same, and a reviewer sees what can be done."""
 TRIES_MAX = 8
+_MINE = "~"
+"""Id of what is tried: after every real one, as the newest change has the last id."""
 STARTS_MAX = 16
 
 
@@ -97,23 +99,15 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
     """
     coming = [change for change in pending if change.starts_at > now]
     start = terms.begins(now)
-    mine = _copy(book)
-    before_start = mine.settle([c for c in coming if c.starts_at <= start], now=start)
-    wishes = wishes_of(terms, mine, coming=coming, at=start)
-    cell = mine.cell(terms.account_id)
+    then = _copy(book)
+    then.settle([change for change in coming if change.starts_at <= start], now=start)
+    wishes = wishes_of(terms, then, coming=coming, at=start)
+    cell = then.cell(terms.account_id)
     end = _last_instant(book, coming, wishes)
     baseline_changes = _copy(book).settle(coming, now=end)
     series = _series(book, baseline_changes, now=now)
-    problem: DomainError | None = None
-    made: list[Change] = list(before_start)
-    try:
-        for wish in wishes:
-            made += mine.set(wish, at=start)
-    except Refused as error:
-        problem = error
-    else:
-        made += mine.settle([c for c in coming if c.starts_at > start], now=end)
-        problem = _displaced(baseline_changes, made, book)
+    made, problem = _played(wishes, book, coming, start=start, now=now, end=end)
+    problem = problem or _displaced(baseline_changes, made, book)
     return Trial(
         wishes=wishes,
         starts_at=start,
@@ -125,6 +119,44 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
         series=series,
         series_with=_series(book, made, now=now) if problem is None else series,
     )
+
+
+def _played(
+    wishes: Collection[Wish],
+    book: QuotaBook,
+    coming: Collection[Scheduled],
+    *,
+    start: datetime,
+    now: datetime,
+    end: datetime,
+) -> tuple[list[Change], DomainError | None]:
+    """What happens with the wishes among everything to come, and why they themselves cannot be.
+    What begins later is put down like any change to come, in the order in which they fall due."""
+    mine = _copy(book)
+    if start > now:
+        planned = [Scheduled(id=_MINE, starts_at=start, wish=wish) for wish in wishes]
+        made = mine.settle([*coming, *planned], now=end)
+        own = [one for one in made if isinstance(one, Lapsed) and one.scheduled == _MINE]
+        return made, own[0].error if own else None
+    try:
+        granted = grant(mine, wishes, at=start)
+    except Refused as error:
+        return [], error
+    return [*granted, *mine.settle(coming, now=end)], None
+
+
+def grant(book: QuotaBook, wishes: Collection[Wish], *, at: datetime) -> list[Became]:
+    """Set what a request asks for. Two quotas, of a transfer, stand at once: only their sum must
+    fit, so units also move within a pool that is over-promised.
+
+    Raises:
+        Refused: as `QuotaBook.set`.
+    """
+    if len(wishes) > 1:
+        for wish in wishes:
+            book.path(wish.account)
+        return book.set_all({wish.account: wish.quota for wish in wishes}, at=at)
+    return [change for wish in wishes for change in book.set(wish, at=at)]
 
 
 def rise_of(terms: Terms, book: QuotaBook) -> int:

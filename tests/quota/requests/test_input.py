@@ -205,3 +205,23 @@ def test_a_grant_too_late_is_refused(desk):
     with pytest.raises(Refused) as error:
         desk.approve(it, by="petra", now=NOW + timedelta(days=2))
     assert error.value.code == "period_over"
+
+
+def test_the_same_form_sent_twice_is_one_request(desk):
+    submit = Submit(terms=desk.terms("nlp", 24))
+    alice = desk.place.actor("alice")
+    first, second = (desk.place.run(submit, by=alice, idempotency_key="form-1") for _ in range(2))
+    assert second.replayed
+    assert second.result == first.result
+    assert desk.quotas.stored() == {"nlp": 24}
+    with pytest.raises(Conflict) as error:
+        other = Submit(terms=desk.terms("nlp", 25))
+        desk.place.run(other, by=alice, idempotency_key="form-1")
+    assert error.value.code == "idempotency_key_reused"
+
+
+def test_a_dry_run_of_handing_in_is_a_rehearsal(desk):
+    submit = Submit(terms=desk.terms("nlp", 24))
+    seen = desk.place.run(submit, by=desk.place.actor("alice"), dry_run=True)
+    assert seen.result.state == State.PROVISIONED
+    assert desk.quotas.stored() == {}

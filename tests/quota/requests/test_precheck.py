@@ -6,6 +6,7 @@ import pytest
 
 from ledger import scope
 from ledger.errors import Refused
+from quota.commands.pools import SetUnavailable
 from quota.commands.quotas import EndQuota
 from quota.domain.requests import State
 from quota.queries.precheck import precheck
@@ -96,6 +97,11 @@ def test_units_go_from_one_team_to_its_sibling(look, desk):
     assert (it.state, it.approvals_missing) == (State.SUBMITTED, 1)
     desk.approve(it, by="petra")
     assert desk.quotas.stored() == {"nlp": 20, "production": 70, "vision": 10}
+    over = SetUnavailable(pool_id=desk.place.pools["h100"], unavailable=50)
+    desk.place.run(over, reason="a rack failed")
+    again = desk.ask("nlp", 5, kind="transfer", days=None, to_account_id=vision)
+    desk.approve(again, by="petra")
+    assert desk.quotas.stored() == {"nlp": 15, "production": 70, "vision": 15}
     wrong = look("nlp", 1, kind="transfer", days=None, to_account_id=desk.place.accounts["serving"])
     assert [one.code for one in wrong.problems] == ["transfer_not_siblings"]
 
