@@ -106,9 +106,20 @@ class Ground:
         return self._meeting[leaf]
 
     def is_above(self, leaf: int) -> bool:
-        """Is there something borrowed to take back, at the level where the paths meet?"""
+        """Is something borrowed to take back, all the way below the node where the paths meet?
+
+        A team within its guarantee is left alone even where its department is above its own
+        (Kueue's rule as well): somebody beside it is who borrows.
+        """
         meeting = self.meeting(leaf)
-        return meeting is None or self.levels.borrows(meeting[1])
+        if meeting is None:
+            return True
+        row = leaf
+        while self.levels.borrows(row):
+            if row == meeting[1]:
+                return True
+            row = self.levels.parent[row]
+        return False
 
     def returns_guarantee(self) -> bool:
         """With the request entered, is there a guarantee on its path that is not exceeded?
@@ -125,9 +136,11 @@ class Ground:
 
         - P0 is never touched.
         - *Spot* is held by no right: whoever asks by right may have it, whatever the shares.
-        - Own jobs: only a strictly lower class makes room (spot also for a guarantee).
+        - Own jobs: only a strictly lower class makes room; spot of the same class for a guarantee.
         - *Borrowed*: the asking side's share is at most the victim's.
-        - *Guaranteed*: of a strictly lower class, and only for who is within its own guarantee.
+        - *Guaranteed*, of another account: for P0 alone, and only while it stays within its own
+          guarantee. Were it any higher class, what took its guarantee back from somebody of a
+          higher class could lose it to the same one again.
         - P1 gives way to P0, and gives back what it holds beyond its guarantee to who claims its
           own: that is a return, not a preemption.
         """
@@ -143,9 +156,12 @@ class Ground:
         if victim.tier == "guaranteed" and not lower:
             return "class"
         if meeting is None:
-            return "legal" if lower or (victim.tier == "spot" and within) else "class"
+            spot = victim.tier == "spot" and within and asks <= gives
+            return "legal" if lower or spot else "class"
         if victim.tier == "spot":
             return "legal"
+        if victim.tier == "guaranteed" and asks:
+            return "class"
         if victim.tier == "guaranteed" and mine:
             return "share"
         return "legal" if mine <= self.levels.rank(meeting[1]) else "share"

@@ -8,7 +8,8 @@ The same state gives the same plan: nothing here looks at a clock, at chance or 
 *Ping-pong is impossible.* A take is legal only if, after it, the asking side's share is at most the
 victim's at the level where they meet; asking back would have to raise the other above this again.
 Whoever is at share 0 on both sides holds it within its guarantee, and what is taken back must be
-borrowed. Guaranteed units give way to a strictly higher class only, and cannot ask that back.
+borrowed. What is held within a guarantee gives way to P0 alone, which nobody takes anything from;
+and within one account to a strictly higher class, which a lower one cannot ask back from.
 """
 
 from datetime import datetime, timedelta
