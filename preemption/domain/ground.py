@@ -135,9 +135,10 @@ class Ground:
         """May the request have what the victim gave up, as use stands now, after the move?
 
         - P0 is never touched.
-        - *Spot* is held by no right: whoever asks by right may have it, whatever the shares.
         - Own jobs: only a strictly lower class makes room; spot of the same class for a guarantee.
-        - *Borrowed*: the asking side's share is at most the victim's.
+        - *Borrowed and spot*: the asking side's share is at most the victim's. Spot counts in no
+          share, so who borrows cannot take it from somebody who borrows less: that one could ask
+          for as much with a better right, and take it back.
         - *Guaranteed*, of another account: for P0 alone, and only while it stays within its own
           guarantee. Were it any higher class, what took its guarantee back from somebody of a
           higher class could lose it to the same one again.
@@ -158,8 +159,6 @@ class Ground:
         if meeting is None:
             spot = victim.tier == "spot" and within and asks <= gives
             return "legal" if lower or spot else "class"
-        if victim.tier == "spot":
-            return "legal"
         if victim.tier == "guaranteed" and asks:
             return "class"
         if victim.tier == "guaranteed" and mine:
