@@ -103,7 +103,7 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
     then.settle([change for change in coming if change.starts_at <= start], now=start)
     wishes = wishes_of(terms, then, coming=coming, at=start)
     cell = then.cell(terms.account_id)
-    end = _last_instant(book, coming, wishes)
+    end = max(start, _last_instant(book, coming, wishes))
     baseline_changes = _copy(book).settle(coming, now=end)
     series = _series(book, baseline_changes, now=now)
     made, problem = _played(wishes, book, coming, start=start, now=now, end=end)

@@ -69,6 +69,12 @@ def test_what_was_promised_for_later_counts_over_the_period(look, desk):
     assert look("nlp", 10, days=11).fits
 
 
+def test_what_begins_after_all_that_is_to_come_is_tried_too(look, desk):
+    desk.quotas.set("serving", 50, effective_at=NOW + 5 * DAY)
+    late = look("nlp", 60, kind="raise", days=None, starts_at=NOW + 6 * DAY)
+    assert (late.fits, late.trial.short_by, late.nearest.units) == (False, 10, 50)
+
+
 def test_the_department_pays_from_its_own(look, desk):
     desk.quotas.set("research", 100)
     seen = look("nlp", 30)
