@@ -366,3 +366,35 @@ def test_spot_is_spared_where_quotas_not_room_are_short() -> None:
 def test_an_unknown_account_is_a_fault_of_the_caller() -> None:
     with pytest.raises(KeyError):
         ask(state(job("x", "nobody", 1, "spot P3")))
+
+
+def test_what_another_account_holds_within_its_guarantee_is_for_p0_alone() -> None:
+    """A failure left 50 units of 60 promised: nlp's serving comes first, its training waits."""
+    failed = state(
+        job("batch", "vision", 30, "guaranteed P3", min_units=10),
+        job("more", "nlp", 20, "guaranteed P1"),
+        capacity=50,
+    )
+    assert codes(ask(failed, priority_class="P1")) >= {"class", "not_enough"}
+    assert took(ask(failed, priority_class="P0")) == [("batch", "shrink", 10)]
+
+
+def test_a_team_within_its_guarantee_is_left_alone_beside_one_that_borrows() -> None:
+    """vision is above its guarantee, because 3d is; what cv holds, cv was promised."""
+    at = state(
+        job("cv", "cv", 10, "borrowed P3"),
+        job("3d", "3d", 25, "borrowed P1"),
+        job("nlp-own", "nlp", 20, "guaranteed P2"),
+        quotas={"nlp": Quota(guaranteed=30), "cv": Quota(guaranteed=10)},
+    )
+    assert took(ask(at)) == [("3d", "checkpoint", 25)]
+
+
+def test_who_borrows_takes_no_spot_from_who_borrows_less() -> None:
+    at = state(
+        job("nlp-own", "nlp", 30, "guaranteed P2"),
+        job("spot", "vision", 10, "spot P3"),
+        capacity=40,
+    )
+    assert ask(at).outcome == "refused"  # nlp would borrow, vision does not
+    assert took(ask(at, account="ops")) == [("spot", "checkpoint", 10)]
