@@ -9,7 +9,7 @@ from quota.commands.requests import AcceptCounter, SaveDraft, Submit
 from quota.domain.requests import State
 from quota.models import Allocation
 from quota.wire import Ask
-from tests.quota.requests.conftest import DAY
+from tests.quota.requests.conftest import DAY, staffed
 from tests.world import NOW
 
 
@@ -109,3 +109,12 @@ def test_jobs_that_borrow_rise_when_their_team_is_granted(desk):
 def tiers(desk) -> list[str]:
     with scope.reading(desk.place.id):
         return list(Allocation.objects.values_list("tier", flat=True))
+
+
+def test_what_accounting_really_says_is_taken(acme):
+    """No stand-ins for use and price here: nothing is measured, nothing is rated."""
+    desk = staffed(acme)
+    assert desk.ask("nlp", 8, days=7).state == State.PROVISIONED
+    again = desk.ask("nlp", None, kind="extension", days=14)
+    assert again.state in (State.SUBMITTED, State.PROVISIONED)
+    assert desk.request(again).facts.price is None
