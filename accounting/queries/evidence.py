@@ -133,6 +133,39 @@ def evidence_with_cost(
     }
 
 
+Month = tuple[UUID, int, str]
+"""A pool, units of it, and the tier that they are held in, for a month."""
+
+
+def month_prices(
+    organization_id: UUID, wanted: Collection[Month], *, at: datetime
+) -> dict[Month, Price]:
+    """Prices of units held for 730 hours, at the rates and the root account's grade at `at`; what
+    is unrated is left out. Three statements, however many are asked for."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT p.id, p.flavor_id, o.root_account_id, o.currency FROM quota_pool p "
+            "JOIN tenancy_organization o ON o.id = p.organization_id "
+            "WHERE p.organization_id = %b AND p.id = ANY(%b)",
+            (organization_id, list({pool for pool, _, _ in wanted})),
+        ).fetchall()
+    if not rows:
+        return {}
+    root, currency = rows[0][2:]
+    flavors = {pool: flavor for pool, flavor, _, _ in rows}
+    grade = rating.grade_at(rates.grades(organization_id, [root]), root, at)
+    card = rates.rate_card(organization_id)
+    found: dict[Month, Price] = {}
+    for pool, units, tier in wanted:
+        if pool not in flavors:
+            continue
+        line = card.price(at, flavor=flavors[pool], tier=tier, grade=grade)
+        if line is not None:
+            amount = units * MONTH_HOURS * Fraction(line.price)
+            found[pool, units, tier] = _price(amount, currency)
+    return found
+
+
 class Utilization:
     """`quota.ports.UtilizationPort` by the records of use."""
 
@@ -158,21 +191,8 @@ class Prices:
         self, organization_id: UUID, pool_id: UUID, units: int, tier: str, at: datetime
     ) -> Price | None:
         """Units held for 730 hours, at the rates and the root account's grade at `at`."""
-        with server_cursor() as cursor:
-            row = cursor.execute(
-                "SELECT p.flavor_id, o.root_account_id, o.currency FROM quota_pool p "
-                "JOIN tenancy_organization o ON o.id = p.organization_id "
-                "WHERE p.organization_id = %b AND p.id = %b",
-                (organization_id, pool_id),
-            ).fetchone()
-        if row is None:
-            return None
-        flavor, root, currency = row
-        grade = rating.grade_at(rates.grades(organization_id, [root]), root, at)
-        line = rates.rate_card(organization_id).price(at, flavor=flavor, tier=tier, grade=grade)
-        if line is None:
-            return None
-        return _price(units * MONTH_HOURS * Fraction(line.price), currency)
+        wanted = (pool_id, units, tier)
+        return month_prices(organization_id, [wanted], at=at).get(wanted)
 
     def idle_cost(
         self, organization_id: UUID, account_id: UUID, pool_id: UUID, start: datetime, end: datetime

@@ -18,6 +18,8 @@ from ledger.errors import NotFound
 from quota.domain.changes import Cell, Lapsed, QuotaBook, Scheduled, Wish
 from quota.domain.promise import Promise, promise_of
 from quota.domain.promotion import Promotion
+from quota.domain.provisioning import grant, wishes_of
+from quota.domain.requests import Terms
 from quota.domain.values import Pool
 from quota.in_use import units_in_use
 from quota.loading import allocations as allocation_loading
@@ -180,6 +182,28 @@ def preview_wish(
         expose=wish.expose,
         refused=refused,
     )
+
+
+def preview_request(organization_id: UUID, terms: Terms, *, now: datetime) -> Preview | None:
+    """What granting a request would do to everybody, at its start. None: it changes no quota.
+
+    Raises:
+        NotFound: no such pool or account.
+        DomainError: it cannot be granted as things stand; `quota.domain.provisioning.attempt`
+            says by how much it is short.
+    """
+    named = [one for one in (terms.account_id, terms.to_account_id) if one is not None]
+    desk = _desk(organization_id, terms.pool_id, named, now=now)
+    at = terms.begins(now)
+    before, after = desk.copy(), desk.copy()
+    for book in (before, after):
+        book.settle(desk.due(at), now=at)
+    coming = [one for one in desk.pending if one.starts_at > now]
+    wishes = wishes_of(terms, after, coming=coming, at=at)
+    if not wishes:
+        return None
+    grant(after, wishes, at=at)
+    return _compare(desk, before, after, at=at, subject=terms.account_id, lender=wishes[0].lender)
 
 
 def preview_end(
