@@ -6,7 +6,7 @@ import sys
 from bench import environment
 from bench.measure import Report
 
-NAMES = ("append", "usage", "priority", "admission", "quota")
+NAMES = ("append", "usage", "priority", "admission", "quota", "preemption")
 
 
 def main() -> int:
@@ -19,13 +19,23 @@ def main() -> int:
     names = arguments.names or NAMES
     superuser_url = environment.prepare()
     # These need Django, which `prepare` has set up.
-    from bench import admission, ledger_append, priority, quota_page, usage_ingest, world
+    from bench import (
+        admission,
+        ledger_append,
+        preemption,
+        priority,
+        quota_page,
+        usage_ingest,
+        world,
+    )
 
     report = Report()
     try:
         if "quota" in names:
             quota_page.run(report, superuser_url)
-        if set(names) == {"quota"}:
+        if "preemption" in names:
+            preemption.run(report)
+        if set(names) <= {"quota", "preemption"}:
             return _finish(report)
         large = world.build(accounts=arguments.accounts, people=arguments.people)
         if "append" in names:
