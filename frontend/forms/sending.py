@@ -67,6 +67,12 @@ def changed_meanwhile(here: Page, stream: str, seen: int | None) -> str:
     )
 
 
+def key_of(request: PageRequest) -> str | None:
+    """The idempotency key that a form carries; None: none that could be used."""
+    given = request.POST.get("key", "")
+    return f"form/{given}" if given and given.isprintable() and len(given) <= 100 else None
+
+
 def send(
     request: PageRequest,
     form: forms.Form,

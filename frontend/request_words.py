@@ -1,0 +1,229 @@
+"""Requests in plain words: what is asked, where it stands, what comes next, and its story. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from frontend import numbers
+from ledger.queries import EventRow
+from quota.domain.request_state import Request
+from quota.domain.requests import Kind, State
+from quota.queries.requests import RequestDetail, RequestRow
+
+KINDS: Final[dict[str, tuple[str, str]]] = {
+    Kind.NEW: (
+        "A first guarantee",
+        "Units that are yours whenever you need them, where you have none in the pool yet.",
+    ),
+    Kind.BOOST: (
+        "More for a while",
+        "So many units on top of what you have, until a day you name. Then it goes back by itself.",
+    ),
+    Kind.RAISE: ("More for good", "So many units on top of what you have."),
+    Kind.LOWER: (
+        "Give back",
+        "So many units fewer. Needs nobody's approval; others get them at once.",
+    ),
+    Kind.CEILING: (
+        "A new borrowing limit",
+        "How far you may go beyond your own units while others leave theirs idle.",
+    ),
+    Kind.TRANSFER: (
+        "Pass units on",
+        "So many of your units go to another account under the same parent.",
+    ),
+    Kind.EXTENSION: ("A later end", "What you have for a while lasts until a later day."),
+    Kind.JUSTIFICATION: (
+        "Keep what is idle",
+        "Why units that are not used must stay yours, and until when.",
+    ),
+}
+"""Title and explanation of each kind, in the order in which people need them."""
+
+STATES: Final[dict[str, str]] = {
+    State.DRAFT: "Draft",
+    State.DISCARDED: "Thrown away",
+    State.SUBMITTED: "Waits for approval",
+    State.CHANGES_REQUESTED: "Waits for your answer",
+    State.COUNTERED: "Less was offered",
+    State.APPROVED: "Approved for later",
+    State.REJECTED: "Rejected",
+    State.WITHDRAWN: "Withdrawn",
+    State.PROVISIONED: "Granted",
+    State.EXPIRED: "Ended",
+    State.RECLAIMED: "Taken back unused",
+}
+
+
+def several(units: int | None) -> str:
+    """`1 unit`, `24 units`; an amount that is not said is told as such."""
+    if units is None:
+        return "some units"
+    return f"{units:,} unit{'' if units == 1 else 's'}"
+
+
+def what(row: RequestRow) -> str:
+    """`24 units more of h100 for nlp`: the title of a request."""
+    said, place = several(row.request.terms.units), f"of {row.pool} for {row.account}"
+    return {
+        Kind.NEW: f"{said} {place}",
+        Kind.RAISE: f"{said} more {place}",
+        Kind.BOOST: f"{said} more {place} for a while",
+        Kind.LOWER: f"{row.account} gives back {said} of {row.pool}",
+        Kind.CEILING: f"Borrowing up to {said} {place}",
+        Kind.TRANSFER: f"{said} of {row.pool} from {row.account} to {row.to_account or '?'}",
+        Kind.EXTENSION: f"A later end of what {row.account} has of {row.pool}",
+        Kind.JUSTIFICATION: f"Keeping the idle units {place}",
+    }.get(row.request.terms.kind, f"{said} {place}")
+
+
+def any_of(names: Sequence[str], *, most: int = 4) -> str:
+    """`Petra`, `Petra or Rita`, `Petra, Rita or 3 others`."""
+    shown = [*names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most:,} others")
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def next_step(row: RequestRow, *, asked: Sequence[str], zone: ZoneInfo) -> str:
+    """What happens next, or why nothing does.
+
+    Args:
+        asked: names of those who are asked to decide.
+    """
+    request = row.request
+    end = request.terms.ends_at
+    until = numbers.moment(end, zone) if end else ""
+    if row.state == State.SUBMITTED:
+        return _waiting(request, asked, zone)
+    if row.state == State.COUNTERED and request.counter:
+        offer = several(request.counter.units) if request.counter.units is not None else "it"
+        ends = request.counter.ends_at
+        by = f" until {numbers.moment(ends, zone)}" if ends else ""
+        return f"{row.requester} accepts {offer}{by}, or withdraws."
+    if row.state == State.PROVISIONED:
+        if request.terms.kind == Kind.JUSTIFICATION:
+            return f"Nothing is taken back for being idle until {until}."
+        if end is None:
+            return "It stands for good."
+        return (
+            f"It stands until {until} and then goes back by itself. "
+            "You hear of it 14, 3 and 1 days before."
+        )
+    if row.state == State.APPROVED and request.terms.starts_at:
+        return f"It begins by itself at {numbers.moment(request.terms.starts_at, zone)}."
+    return {
+        State.DRAFT: "Only you see it. Hand it in when it is ready.",
+        State.DISCARDED: "It was never handed in.",
+        State.CHANGES_REQUESTED: f"{row.requester} answers by changing it and handing it in again, "
+        "or withdraws.",
+        State.REJECTED: "Nothing. Ask again when the reason no longer holds.",
+        State.WITHDRAWN: "Nothing. It is no longer asked for.",
+        State.EXPIRED: "Nothing. What was granted has ended.",
+        State.RECLAIMED: "Nothing. It was not used, so it was taken back.",
+        State.APPROVED: "It begins by itself.",
+    }.get(State(row.state), "")
+
+
+def _waiting(request: Request, asked: Sequence[str], zone: ZoneInfo) -> str:
+    needed, given = request.approvals_needed or 1, len(request.approvals)
+    who = any_of(asked) or "an operator"
+    if needed > 1 and not given:
+        said = f"Two different people approve: {who}"
+    elif needed > 1:
+        said = f"{given} of {needed} approvals are given; {who} gives the next"
+    else:
+        said = f"{who} decides"
+    if request.due_at is None:
+        return f"{said}."
+    return (
+        f"{said}, until {numbers.moment(request.due_at, zone)}. "
+        "If nobody has by then, the next people up are asked as well."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a request's story. `text`: what somebody said, in their words."""
+
+    at: datetime
+    who: str
+    what: str
+    text: str
+    event: EventRow
+
+
+def timeline(detail: RequestDetail, *, zone: ZoneInfo) -> list[Step]:
+    """Every event of the request in words, oldest first."""
+    return [
+        Step(
+            at=row.occurred_at,
+            who=row.actor_label,
+            what=_said(row, detail.names, zone),
+            text=_text(row),
+            event=row,
+        )
+        for row in detail.timeline
+    ]
+
+
+_PLAIN: Final = {
+    "request.drafted": "wrote a draft",
+    "request.discarded": "threw the draft away",
+    "request.submitted": "handed it in",
+    "request.granted": "The policy granted it",
+    "request.endorsed": "approved; another person has to approve too",
+    "request.approved": "approved",
+    "request.changes_requested": "asked for changes",
+    "request.rejected": "rejected it",
+    "request.withdrawn": "withdrew it",
+    "request.expired": "What was granted ended",
+    "request.reclaimed": "What was granted was taken back because it was not used",
+    "request.commented": "said",
+}
+
+
+def _said(row: EventRow, names: dict[UUID, str], zone: ZoneInfo) -> str:
+    payload = row.payload
+    said = _PLAIN.get(row.type) or _with_facts(row.type, payload, zone)
+    absent = payload.get("on_behalf_of_id")
+    if absent:
+        said += f" in the place of {names.get(UUID(absent), 'an absent approver')}"
+    return said
+
+
+def _with_facts(kind: str, payload: dict[str, Any], zone: ZoneInfo) -> str:
+    def at(field: str) -> str:
+        value = payload.get(field)
+        return numbers.moment(datetime.fromisoformat(value), zone) if value else ""
+
+    units = several(payload.get("units")) if payload.get("units") is not None else "it"
+    until = f" until {at('ends_at')}" if payload.get("ends_at") else ""
+    return {
+        "request.countered": lambda: f"offered {units}{until} instead",
+        "request.counter_accepted": lambda: f"accepted {units}{until}",
+        "request.provisioned": lambda: f"It stands{until}",
+        "request.scheduled": lambda: f"It will stand from {at('starts_at')}",
+        "request.reopened": lambda: "It waits for a decision again",
+        "request.attached": lambda: f"attached {payload.get('name')}",
+        "request.reminded": lambda: f"Reviewers were reminded of {at('due_at')}",
+        "request.escalated": lambda: (
+            f"{at('missed_at')} passed; more people are asked, until {at('due_at')}"
+        ),
+    }.get(kind, lambda: kind.replace(".", " ").replace("_", " "))()
+
+
+def _text(row: EventRow) -> str:
+    """What was said with it: a comment, a reason, why the route is as it is."""
+    payload = row.payload
+    if row.type == "request.commented":
+        return payload.get("text", "")
+    if row.type == "request.reopened":
+        return payload.get("detail", "")
+    reasons = payload.get("reasons") or (payload.get("route") or {}).get("reasons") or ()
+    return " ".join([row.reason, *reasons]).strip()
