@@ -11,7 +11,7 @@ from typing import Literal
 
 from preemption.domain.levels import Levels, Rank
 from preemption.domain.values import PlanRequest, PlanState, Running
-from quota.domain.batch import Holding, Need, PoolState
+from quota.domain.batch import Block, Holding, Need, PoolState
 from quota.domain.book import Accounts, Book
 from quota.domain.tree import QuotaTree
 from quota.domain.values import CLASSES, AccountKey, Tier
@@ -83,7 +83,7 @@ class Ground:
         quotas = 0 if self.tier == "spot" else units - self.book.column.headroom(self.row)
         return max(0, units - self.book.free), max(0, quotas), max(0, rest)
 
-    def blocks(self) -> list:
+    def blocks(self) -> list[Block]:
         """Every bound that stops the request as things stand, for the answer."""
         need = Need(pool="pool", units=self.request.units)
         return self.book.blocks(need, self.row, [self.tier], slow=self._slow)

@@ -127,7 +127,4 @@ def test_budgets_hold_under_any_interleaving_of_plans(asked):
     assert fullest(taken, seconds=600) <= policy.pool_units(capacity)
     for job in {each.job for each in history}:
         times = sorted(each.at for each in history if each.job == job)
-        assert all(
-            later - earlier >= timedelta(hours=1)
-            for earlier, later in pairwise(times)
-        )
+        assert all(later - earlier >= timedelta(hours=1) for earlier, later in pairwise(times))
