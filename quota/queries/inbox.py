@@ -54,12 +54,16 @@ def inbox(
     person_id: UUID,
     *,
     now: datetime,
+    below_id: UUID | None = None,
+    pool_id: UUID | None = None,
+    kind: str | None = None,
     after: tuple[datetime, UUID] | None = None,
     limit: int = 50,
 ) -> InboxPage:
     """Requests that a person is asked to decide and may.
 
     Args:
+        below_id: only of this account and those below it.
         after: `next_after` of the page before.
     """
     limit = max(1, min(limit, INBOX_MAX))
@@ -71,8 +75,16 @@ def inbox(
             f"SELECT {SELECT}, ({_whose(sides)}) FROM quota_request r "
             "WHERE r.organization_id = %b AND r.state = 'submitted' "
             "AND (%b::timestamptz IS NULL OR (r.due_at, r.id) > (%b::timestamptz, %b::uuid)) "
+            "AND (%b::uuid IS NULL OR r.pool_id = %b) AND (%b::text IS NULL OR r.kind = %b) "
+            "AND (%b::uuid IS NULL OR EXISTS (SELECT 1 FROM tenancy_account a "
+            "  WHERE a.organization_id = r.organization_id AND a.id = r.account_id "
+            "  AND a.ancestors && ARRAY[%b]::uuid[])) "
             f"AND ({where}) ORDER BY r.due_at, r.id LIMIT %b",
-            (*values, organization_id, at, at, request_id, *values, limit + 1),
+            (
+                *(*values, organization_id, at, at, request_id),
+                *(pool_id, pool_id, kind, kind, below_id, below_id),
+                *(*values, limit + 1),
+            ),
         ).fetchall()
     requests = [request_of(row[:-1]) for row in found[:limit]]
     rows = tuple(
@@ -84,7 +96,17 @@ def inbox(
 
 
 def inbox_count(organization_id: UUID, person_id: UUID, *, now: datetime) -> int:
-    """How many requests a person is asked to decide, up to 1,000."""
+    """How many requests a person is asked to decide, up to 1,000: on every page's navigation."""
+    with server_cursor() as cursor:
+        concerned = cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM tenancy_membership WHERE organization_id = %b "
+            "AND person_id = %b AND role IN ('approver', 'operator')) "
+            "OR EXISTS (SELECT 1 FROM quota_delegation WHERE organization_id = %b "
+            "AND delegate_id = %b AND starts_at <= %b AND ends_at > %b)",
+            (organization_id, person_id, organization_id, person_id, now, now),
+        ).fetchone()[0]
+    if not concerned:
+        return 0
     where, values = _mine(_sides(organization_id, person_id, now=now))
     with server_cursor() as cursor:
         return cursor.execute(

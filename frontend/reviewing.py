@@ -1,0 +1,255 @@
+"""What a reviewer sees of a request: may they decide, in whose name, and on what evidence.
+
+The page of a request (`/requests/<id>`) shows it in two parts, both made from one value:
+
+    with scope.reading(here.id):
+        review = review_of(here, detail.row)      # a RequestRow; None: nobody here reviews it
+    context = {"review": review, ...}
+
+    {% if review %}{% include "reviews/_decide.html" %}{% endif %}
+    {% if review %}{% include "reviews/_evidence.html" %}{% endif %}
+
+The partials read only `review`, `page` and `csrf_token`, and use h2 and h3. The form of the panel
+goes to the URL `review_decide` (`/requests/<id>/decide`), which answers what goes well with a
+redirect and shows what does not on a page of its own, with what was typed. `review` is None for
+whoever is no reviewer there, so evidence about others stays with those who review.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from accounting.queries.evidence import Evidence, evidence_with_cost, month_prices
+from frontend import request_words
+from frontend.charts import Chart
+from frontend.forms.reviews import DecideForm
+from frontend.pages import Page
+from frontend.review_charts import pool_over_period
+from ledger.errors import DomainError
+from ledger.ids import new_id
+from quota.domain.provisioning import Trial, attempt
+from quota.domain.requests import Kind, State
+from quota.domain.routing import HISTORY_DAYS
+from quota.loading import quotas as quota_loading
+from quota.ports import Price
+from quota.queries.inbox import board_of, may_decide
+from quota.queries.preview import Preview, preview_request
+from quota.queries.quotas import books_at, pools_at
+from quota.queries.request_decisions import DecisionRow, decisions_of
+from quota.queries.requests import RequestRow, requests
+from tenancy import queries as tenancy
+from tenancy.domain.roles import REQUEST_REVIEW
+
+EARLIER_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A request as it would go now.
+
+    Attributes:
+        trial: None where it cannot be granted whatever room there is; `problem` says why.
+        use: of what the account holds in the pool, over four weeks; None: no such pool.
+        idle_cost: of what it left idle; None: unknown or unrated.
+        price: of the rise per month; None: unrated, or nothing rises.
+    """
+
+    trial: Trial | None
+    problem: DomainError | None
+    use: Evidence | None
+    idle_cost: Price | None
+    price: Price | None
+
+    @property
+    def fits(self) -> bool:
+        """The promise rule holds over the whole period."""
+        return self.problem is None
+
+    @property
+    def short_by(self) -> int | None:
+        """Units short; None where it fits or no amount would help."""
+        return self.problem.facts.get("short_by") if self.problem else None
+
+
+@dataclass(slots=True, kw_only=True)
+class Review:
+    """Everything that the two partials show.
+
+    Attributes:
+        refusal: why the viewer may not decide; empty: they may.
+        on_behalf_of: the absent person in whose name they would decide; empty: their own.
+        preview: effect on everybody; None: none, or it cannot be granted.
+        earlier: other requests of the account, newest first.
+        decisions: about this request so far.
+        notice: what went wrong with the decision that was just sent; `short_by`: units missing.
+    """
+
+    row: RequestRow
+    title: str
+    refusal: str
+    on_behalf_of: str
+    judged: Judged
+    hoarding: Any
+    preview: Preview | None
+    chart: Chart | None
+    earlier: Sequence[tuple[RequestRow, str, str]]
+    decisions: Sequence[DecisionRow]
+    form: DecideForm
+    form_key: Any
+    back: str = ""
+    notice: str = ""
+    short_by: int | None = None
+
+    @property
+    def may_decide(self) -> bool:
+        return not self.refusal
+
+    @property
+    def second_word(self) -> bool:
+        """Somebody approved already; the next approval is the last one."""
+        return bool(self.row.request.approvals) and self.row.request.approvals_missing == 1
+
+    @property
+    def first_of_two(self) -> bool:
+        return self.row.request.approvals_missing > 1
+
+
+def review_of(
+    here: Page, row: RequestRow, *, form: DecideForm | None = None, back: str = ""
+) -> Review | None:
+    """The review of a request for whoever looks at it; None: they are no reviewer of it. Inside
+    `scope.reading`.
+
+    Args:
+        form: as it was sent, where that went wrong.
+    """
+    request = row.request
+    if request.state in (State.DRAFT, State.DISCARDED) or here.actor.id is None:
+        return None
+    verdict = may_decide(here.id, request, here.actor.id, now=here.now)
+    refused = isinstance(verdict, DomainError)
+    if refused and not _reviews(here, row):
+        return None
+    refusal = verdict.detail if refused else _settled(row)
+    absent = None if refused else verdict.on_behalf_of_id
+    names = tenancy.names_of(here.id, people=[absent]) if absent else {}
+    judged = judge(here, [row])[request.id]
+    preview = None
+    if judged.fits and request.is_open:
+        preview = _preview(here, row)
+    earlier = requests(
+        here.id,
+        now=here.now,
+        account_ids=(request.account_id,),
+        exclude_id=request.id,
+        limit=EARLIER_SHOWN,
+    )
+    return Review(
+        row=row,
+        title=request_words.what(row),
+        refusal=refusal,
+        on_behalf_of=names.get(absent, "") if absent else "",
+        judged=judged,
+        hoarding=judged.use.hoarding if judged.use else None,
+        preview=preview,
+        chart=pool_over_period(judged.trial, row, zone=here.zone) if judged.trial else None,
+        earlier=[(one, request_words.what(one), state_of(one)) for one in earlier.rows],
+        decisions=decisions_of(here.id, request.id),
+        form=form if form is not None else DecideForm(row=row, zone=here.zone),
+        form_key=new_id(),
+        back=back,
+    )
+
+
+def state_of(row: RequestRow) -> str:
+    """Where a request stands, in words."""
+    return request_words.STATES.get(State(row.state), row.state)
+
+
+def _reviews(here: Page, row: RequestRow) -> bool:
+    """Whether somebody would review this if it were not for what stops them: by a role, or in the
+    place of somebody absent."""
+    if here.may(REQUEST_REVIEW, row.request.account_id):
+        return True
+    board = board_of(here.id, row.request, (here.actor.id,), now=here.now)
+    return any(
+        one.delegate_id == here.actor.id and one.person_id in board.reviewers()
+        for one in board.delegations
+    )
+
+
+def _settled(row: RequestRow) -> str:
+    """Why there is nothing to decide; empty: there is."""
+    if row.request.state == State.SUBMITTED:
+        return ""
+    if row.request.is_open:
+        return f"It is {row.requester}'s turn: nothing is to be decided until they answer."
+    return "Nothing is to be decided any more."
+
+
+def _preview(here: Page, row: RequestRow) -> Preview | None:
+    try:
+        return preview_request(here.id, row.request.terms, now=here.now)
+    except DomainError:
+        # What stops it is told by the trial already.
+        return None
+
+
+def judge(here: Page, rows: Sequence[RequestRow]) -> dict[UUID, Judged]:
+    """How requests would go now, and what is known of who asks; in a constant number of questions.
+    Inside `scope.reading`."""
+    if not rows:
+        return {}
+    now = here.now
+    wanted = {row.request.pool_id for row in rows}
+    pools = pools_at(here.id, wanted, now=now)
+    books = books_at(here.id, pools, now=now)
+    pending = {
+        pool_id: [one for one in coming if one.starts_at > now]
+        for pool_id, coming in quota_loading.scheduled(here.id, pools).items()
+    }
+    named = {change.wish.account for coming in pending.values() for change in coming}
+    for row in rows:
+        named |= {row.request.account_id, row.request.terms.to_account_id} - {None}
+    for book in books.values():
+        book.path.load(named)
+    places = {(row.request.account_id, row.request.pool_id) for row in rows}
+    used = evidence_with_cost(
+        here.id, sorted(places), start=now - timedelta(days=HISTORY_DAYS), end=now
+    )
+    tried: dict[UUID, tuple[Trial | None, DomainError | None]] = {}
+    for row in rows:
+        request = row.request
+        try:
+            trial = attempt(
+                request.terms, books[request.pool_id], pending.get(request.pool_id, ()), now=now
+            )
+            tried[request.id] = (trial, trial.problem)
+        except DomainError as error:
+            tried[request.id] = (None, error)
+    months = {row.request.id: _month(row, tried[row.request.id][0]) for row in rows}
+    prices = month_prices(here.id, [one for one in months.values() if one], at=now)
+    found = {}
+    for row in rows:
+        request = row.request
+        trial, problem = tried[request.id]
+        use, idle_cost = used.get((request.account_id, request.pool_id), (None, None))
+        found[request.id] = Judged(
+            trial=trial,
+            problem=problem,
+            use=use,
+            idle_cost=idle_cost,
+            price=prices.get(months[request.id]),
+        )
+    return found
+
+
+def _month(row: RequestRow, trial: Trial | None) -> tuple[UUID, int, str] | None:
+    """What has to be paid for, if anything rises."""
+    terms = row.request.terms
+    units = trial.rise if trial else terms.units or 0
+    if units <= 0 or terms.kind in (Kind.CEILING, Kind.LOWER, Kind.JUSTIFICATION, Kind.TRANSFER):
+        return None
+    return (terms.pool_id, units, terms.tier)
