@@ -91,7 +91,7 @@ def _tenant(number: int) -> UUID:
     if organization_id is not None:
         return organization_id
     organization_id = new_id()
-    context = Context(organization_id=organization_id, actor=SYSTEM)
+    context = Context(organization_id=organization_id, actor=SYSTEM, reason="benchmark")
     root = execute(
         CreateOrganization(slug=slug, name=slug, currency="EUR", time_zone="Europe/Berlin"),
         context,

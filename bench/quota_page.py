@@ -137,7 +137,7 @@ def _organization(*, accounts: int, pools: int, past: int, live: int) -> Client:
 
 def _make(slug: str, email: str, *, accounts: int, pools: int, past: int, live: int) -> None:
     organization_id = new_id()
-    context = Context(organization_id=organization_id, actor=SYSTEM)
+    context = Context(organization_id=organization_id, actor=SYSTEM, reason="benchmark")
     root = execute(
         CreateOrganization(slug=slug, name=slug, currency="EUR", time_zone="Europe/Berlin"),
         context,

@@ -89,7 +89,7 @@ def build(*, accounts: int = ACCOUNTS, people: int = PEOPLE) -> World:
     organization_id = queries.organization_id_by_slug(slug)
     if organization_id is None:
         organization_id = new_id()
-        context = Context(organization_id=organization_id, actor=SYSTEM)
+        context = Context(organization_id=organization_id, actor=SYSTEM, reason="benchmark")
         made = execute(
             CreateOrganization(slug=slug, name=slug, currency="EUR", time_zone="Europe/Berlin"),
             context,

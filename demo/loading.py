@@ -233,7 +233,9 @@ def _pools(
     """`started_with`: units out of order in the beginning, where not as many as now."""
     flavor_ids = {
         flavor.name: tenant.run(
-            DefineFlavor(name=flavor.name, weight=flavor.weight), f"flavor/{flavor.name}"
+            DefineFlavor(name=flavor.name, weight=flavor.weight),
+            f"flavor/{flavor.name}",
+            reason="first set-up",
         ).flavor_id
         for flavor in flavors
     }
@@ -247,7 +249,7 @@ def _pools(
             safety_margin=pool.safety_margin,
             reclaim_target_seconds=pool.reclaim_target_seconds,
         )
-        tenant.run(command, f"pool/{pool.name}")
+        tenant.run(command, f"pool/{pool.name}", reason="first set-up")
 
 
 def _tree(tenant: Tenant, plan: TreePlan) -> None:

@@ -79,9 +79,12 @@ class Tenant:
     def pool(self, name: str, *, capacity: int = 100, weight: str = "1") -> UUID:
         from decimal import Decimal
 
-        flavor = self.run(DefineFlavor(name=f"{name}-80gb", weight=Decimal(weight))).result
+        flavor = self.run(
+            DefineFlavor(name=f"{name}-80gb", weight=Decimal(weight)), reason="test"
+        ).result
         made = self.run(
-            OpenPool(name=name, flavor_id=flavor.flavor_id, cluster="lab", capacity=capacity)
+            OpenPool(name=name, flavor_id=flavor.flavor_id, cluster="lab", capacity=capacity),
+            reason="test",
         ).result
         self.pools[name] = made.pool_id
         return made.pool_id

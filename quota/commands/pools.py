@@ -39,6 +39,7 @@ class FlavorRef:
 @handles(DefineFlavor, permission=POOL_WRITE)
 def define_flavor(command: DefineFlavor, unit: Unit) -> FlavorRef:
     """Check name and weight; record the flavor."""
+    check_reason(unit)
     check_name(command.name, field="name")
     check_free("quota_flavor", command.name, unit)
     flavor_id = unit.new_id()
@@ -60,7 +61,8 @@ class SetFlavorWeight:
 
 @handles(SetFlavorWeight, permission=POOL_WRITE)
 def set_flavor_weight(command: SetFlavorWeight, unit: Unit) -> FlavorRef:
-    """Record the new weight."""
+    """Record the new weight: everybody's place in the queue follows it, so it says why."""
+    check_reason(unit)
     _check_known("quota_flavor", command.flavor_id, unit, field="flavor")
     unit.record(
         events.FlavorWeightSet(flavor_id=command.flavor_id, weight=checked_weight(command.weight))
@@ -91,6 +93,7 @@ class PoolRef:
 @handles(OpenPool, permission=POOL_WRITE)
 def open_pool(command: OpenPool, unit: Unit) -> PoolRef:
     """Check names and amounts; record the pool."""
+    check_reason(unit)
     _check_known("quota_flavor", command.flavor_id, unit, field="flavor")
     return record_pool(command, unit)
 

@@ -111,7 +111,7 @@ def test_economic_weights_apply_to_past_use(acme):
         from quota.queries import flavors
 
         a100 = next(f.id for f in flavors(acme.id) if f.name.startswith("a100"))
-    acme.run(SetFlavorWeight(flavor_id=a100, weight=Decimal("0.25")))
+    acme.run(SetFlavorWeight(flavor_id=a100, weight=Decimal("0.25")), reason="test")
     assert usage_of(acme, "nlp", "bob") == pytest.approx(1.25 * whole, rel=1e-12)
 
 

@@ -58,9 +58,10 @@ def asked():
 def lived(acme):
     """A job of nlp that ran from five to three hours ago, one that is held now; vision lends."""
     opened = NOW - timedelta(days=2)
-    flavor = acme.run(DefineFlavor(name="b200-192gb"), now=opened).result.flavor_id
+    define = DefineFlavor(name="b200-192gb")
+    flavor = acme.run(define, now=opened, reason="test").result.flavor_id
     pool = OpenPool(name="b200", flavor_id=flavor, cluster="lab", capacity=100)
-    acme.pools["b200"] = acme.run(pool, now=opened).result.pool_id
+    acme.pools["b200"] = acme.run(pool, now=opened, reason="test").result.pool_id
     _set(acme, "nlp", 40, borrowing_limit=20)
     _set(acme, "vision", 30)
     start = NOW - timedelta(hours=5)

@@ -121,7 +121,8 @@ def take(place, number: int, step) -> None:
             note = Note(note_id=place.id, lines=("a", "b"), pool_id=pool)
             execute(note, Context(organization_id=place.id, actor=machine(1), now=now))
         else:
-            execute(command(place, step), Context(organization_id=place.id, actor=SYSTEM, now=now))
+            context = Context(organization_id=place.id, actor=SYSTEM, now=now, reason="test")
+            execute(command(place, step), context)
     except DomainError:
         pass  # a rule said no: also a history
 

@@ -9,6 +9,7 @@ from quota.queries import pools_with_weights
 
 def opened(acme, name: str, **options):
     values = {"flavor": "h200", "cluster": "lab", "capacity": 16, "organization": "acme"}
+    values["reason"] = "rack 7"
     call_command("open_pool", name, **(values | options))
     with scope.reading(acme.id):
         return next(pool for pool in pools_with_weights(acme.id) if pool.name == name)
@@ -21,7 +22,13 @@ def test_a_pool_and_its_new_flavor(acme):
 
 
 @pytest.mark.parametrize(
-    "change", [{"organization": "nowhere"}, {"capacity": -1}, {"weight": "x", "flavor": "new"}]
+    "change",
+    [
+        {"organization": "nowhere"},
+        {"capacity": -1},
+        {"weight": "x", "flavor": "new"},
+        {"reason": " "},
+    ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_opened(acme, change):
     with pytest.raises(CommandError):

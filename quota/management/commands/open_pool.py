@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--weight", default="1", help="economic weight of a new flavor")
         parser.add_argument("--cluster", required=True)
         parser.add_argument("--capacity", required=True, type=int, help="whole units")
+        parser.add_argument("--reason", required=True, help="why; kept with the pool's history")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Define the flavor if it is new, then open the pool.
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         organization_id = organization_id_by_slug(options["organization"])
         if organization_id is None:
             raise CommandError(f"There is no organization {options['organization']}.")
-        context = Context(organization_id=organization_id, actor=SYSTEM, reason="open_pool")
+        context = Context(organization_id=organization_id, actor=SYSTEM, reason=options["reason"])
         with scope.reading(organization_id):
             known = {one.name: one.id for one in flavors(organization_id)}
         try:
