@@ -31,6 +31,7 @@ _MAIN = (
     ("Overview", "overview", "speedometer2", "h", None),
     ("Capacity", "capacity", "cpu", "c", READ),
     ("Allocations", "allocations", "list", "a", READ),
+    ("Requests", "requests", "clipboard", "r", None),
     ("Fair-share", "fairshare", "diagram-3", "f", None),
     ("Usage", "usage", "graph-up", "u", READ),
     ("Ledger", "ledger", "journal-text", "l", LEDGER_READ),

@@ -19,6 +19,7 @@ from frontend.views import (
     tokens,
     usage,
 )
+from frontend.views.requests import asking, listing, one
 
 urlpatterns = [
     path("accounts/", include("frontend.sign_in")),
@@ -44,6 +45,11 @@ urlpatterns = [
         quota_edit.cancel_quota,
         name="quota_cancel",
     ),
+    path("requests", listing.listing, name="requests"),
+    path("requests/new", asking.new, name="request_new"),
+    path("requests/<str:request_id>", one.one, name="request"),
+    path("requests/<str:request_id>/edit", asking.edit, name="request_edit"),
+    path("requests/<str:request_id>/files/<str:attachment_id>", one.file, name="request_file"),
     path("allocations", allocations.allocation_list, name="allocations"),
     path("allocations/<path:key>", allocations.allocation, name="allocation"),
     path("ledger", ledger.events, name="ledger"),
