@@ -13,6 +13,7 @@ from ledger.projectors import PROJECTORS as LEDGER
 from quota import ports, tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
+from quota.cycle_projectors import PROJECTORS as CYCLES
 from quota.loading import allocations
 from quota.projectors import PROJECTORS as QUOTA
 from quota.request_projectors import PROJECTORS as REQUESTS
@@ -37,6 +38,9 @@ COMMAND_MODULES = (
     "quota.commands.requests",
     "quota.commands.reviews",
     "quota.commands.request_policy",
+    "quota.commands.cycles",
+    "quota.commands.cycle_decisions",
+    "quota.commands.cycle_close",
     "accounting.commands.usage",
     "accounting.commands.fairshare",
     "accounting.commands.rates",
@@ -57,6 +61,7 @@ def connect() -> None:
     projection.register(QUOTA)
     projection.register(ALLOCATIONS)
     projection.register(REQUESTS)
+    projection.register(CYCLES)
     projection.register(ACCOUNTING)
     projection.register(RATES)
     projection.on_rebuilt(accounting_rebuilt)

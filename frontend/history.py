@@ -64,6 +64,18 @@ SENTENCES = {
     "request.escalated": "No decision for {account_id} by {missed_at}: more reviewers asked",
     "request_policy.set": "Routing of requests set: automatic up to {automatic_units_max} units, "
     "two approvals from {two_approvals_units}",
+    "cycle.opened": "Review cycle {name} opened for {account_id}: {quota_count} quotas until "
+    "{deadline}",
+    "cycle.listed": "Quotas to review were listed",
+    "cycle.decided": "{reviewer_id} reviewed {account_id} in {pool_id}: {decision}, {units} units",
+    "cycle.asked": "{reviewer_id} asked the lead of {account_id} about {pool_id}: {question}",
+    "cycle.answered": "{author_id} answered for {account_id} about {pool_id}: {text}",
+    "cycle.settled": "Reviewed quotas were settled",
+    "cycle.closed": "Review cycle of {account_id} closed: {changed} quotas changed, {kept} kept, "
+    "{undecided} undecided, {impossible} not possible",
+    "cycle.cancelled": "Review cycle of {account_id} given up; no quota changed",
+    "cycle_policy.set": "Quarterly review cycles: {automatic}, use of {window_days} days, "
+    "{decide_days} days to decide",
     "delegation.set": "{delegate_id} reviews in the place of {person_id} until {ends_at}",
     "delegation.ended": "{delegate_id} no longer reviews in the place of {person_id}",
     "allocation.held": "{units} units of {pool_id} held for {key} of {account_id} ({person_id}), "

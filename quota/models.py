@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from quota.allocation_models import AdmissionPolicy, Allocation, Holding
+from quota.cycle_models import CycleEntry, CyclePolicyRow, ReviewCycle
 from quota.request_models import (
     AttachmentContent,
     Delegation,
@@ -18,6 +19,8 @@ __all__ = (
     "AdmissionPolicy",
     "Allocation",
     "AttachmentContent",
+    "CycleEntry",
+    "CyclePolicyRow",
     "Delegation",
     "Flavor",
     "Holding",
@@ -30,6 +33,7 @@ __all__ = (
     "RequestComment",
     "RequestDecision",
     "RequestPolicyRow",
+    "ReviewCycle",
     "ScheduledQuota",
 )
 

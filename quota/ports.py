@@ -27,6 +27,8 @@ class UtilizationFacts:
         p50, p95, peak: units in use at these quantiles of time, and at most.
         guaranteed: units promised at the end of the window.
         idle_units: units of the guarantee that p95 use does not need.
+        recommended: the own guarantee that the account could do with, by the formula of
+            `accounting.domain.evidence`; None: too little is known.
         coverage: share of the window in which use is known, 0 to 1. A reader that decides on
             `mean` asks for enough of it first.
     """
@@ -37,6 +39,7 @@ class UtilizationFacts:
     peak: int | None = None
     guaranteed: int | None = None
     idle_units: int | None = None
+    recommended: int | None = None
     coverage: float = 0.0
 
 

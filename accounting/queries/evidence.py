@@ -337,6 +337,7 @@ def _facts(one: Evidence) -> UtilizationFacts:
         peak=one.peak,
         guaranteed=one.guaranteed,
         idle_units=one.idle_units,
+        recommended=one.recommended,
         coverage=float(one.coverage),
     )
 
