@@ -1,7 +1,7 @@
 """The form of a request: tried as it is typed, kept as a draft, handed in once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -27,7 +27,7 @@ from ledger import scope
 from ledger.errors import Conflict, Denied, DomainError, Invalid, NotFound
 from ledger.execution import Context, execute
 from ledger.ids import new_id
-from quota.commands.requests import SaveDraft, Submit
+from quota.commands.requests import SaveDraft, Submit, extension_of
 from quota.domain.requests import EDITABLE, Kind, State, Terms, Workload
 from quota.queries import pools_with_weights
 from quota.queries.quotas import quotas_of_account
@@ -247,15 +247,7 @@ def _extension(here: Page, row: RequestRow) -> dict[str, Any]:
     """The form of a later end of what a request was granted."""
     if not extendable(row):
         raise Invalid("not_extendable", "This has no end that could be put off.", field="extend")
-    terms = row.request.terms
-    later = replace(
-        terms,
-        kind=Kind.EXTENSION,
-        units=None,
-        starts_at=None,
-        ends_at=usual_end(terms.ends_at, here.zone),
-        budget=None,
-    )
+    later = extension_of(row.request, ends_at=usual_end(row.request.terms.ends_at, here.zone))
     return initial_of(later, account=row.account, pool=row.pool, to_account=None)
 
 

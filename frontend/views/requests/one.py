@@ -13,10 +13,12 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_http_methods, require_safe
 
 from frontend import parameters, request_words
+from frontend.forms.requests import usual_end
 from frontend.forms.sending import key_of, version_seen
 from frontend.pages import Page, PageRequest, page, render
+from frontend.reviewing import review_of
 from ledger import scope
-from ledger.errors import DomainError, Invalid, NotFound
+from ledger.errors import Denied, DomainError, Invalid, NotFound
 from ledger.execution import Context, execute
 from ledger.ids import new_id
 from quota.commands.requests import (
@@ -25,12 +27,13 @@ from quota.commands.requests import (
     Attach,
     Comment,
     DiscardDraft,
+    Submit,
     Withdraw,
+    extension_of,
 )
 from quota.domain import attachments
-from quota.domain.requests import OPEN, WITHDRAWABLE, Kind, State
-from quota.domain.routing import Approval
-from quota.queries.inbox import asked_people, may_decide
+from quota.domain.requests import OPEN, WITHDRAWABLE, Kind, State, Terms
+from quota.queries.inbox import asked_people
 from quota.queries.requests import (
     RequestDetail,
     RequestRow,
@@ -43,7 +46,7 @@ from tenancy import queries
 from tenancy.domain.roles import LEDGER_READ, REQUEST_WRITE
 
 MENTION = re.compile(r"(?<![\w@])@([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)", re.IGNORECASE)
-STEPS = ("withdraw", "accept", "discard", "comment", "attach")
+STEPS = ("withdraw", "accept", "extend", "discard", "comment", "attach")
 
 
 @dataclass(slots=True)
@@ -67,8 +70,8 @@ def one(request: PageRequest, request_id: str) -> HttpResponse:
     step = parameters.choice(request.POST, "step", STEPS, "")
     discussion = Discussion(text=request.POST.get("text", "") if step == "comment" else "")
     try:
-        _take(request, row, step)
-    except NotFound:
+        result = _take(request, row, step)
+    except (Denied, NotFound):
         raise
     except DomainError as error:
         if step == "comment":
@@ -81,6 +84,9 @@ def one(request: PageRequest, request_id: str) -> HttpResponse:
         return show(request, row, problem=problem, discussion=discussion, status=error.status)
     if step == "discard":
         return HttpResponseRedirect(reverse("requests"))
+    if step == "extend":
+        # What was asked for is another request.
+        return HttpResponseRedirect(reverse("request", args=[result.request_id]))
     anchor = {"comment": "#discussion", "attach": "#files"}.get(step, "")
     return HttpResponseRedirect(reverse("request", args=[row.request.id]) + anchor)
 
@@ -97,7 +103,7 @@ def visible(here: Page, request_id: UUID) -> RequestRow:
     return row
 
 
-def _take(request: PageRequest, row: RequestRow, step: str) -> None:
+def _take(request: PageRequest, row: RequestRow, step: str) -> Any:
     """Do what a button says.
 
     Raises:
@@ -108,6 +114,7 @@ def _take(request: PageRequest, row: RequestRow, step: str) -> None:
     said = {
         "withdraw": "The request is withdrawn.",
         "accept": "You accepted the offer.",
+        "extend": "The later end is asked for.",
         "discard": "The draft is gone.",
         "comment": "Your word is kept with the request.",
         "attach": "The file is kept with the request.",
@@ -116,6 +123,8 @@ def _take(request: PageRequest, row: RequestRow, step: str) -> None:
         command: Any = Withdraw(request_id=wanted, expected_version=version)
     elif step == "accept":
         command = AcceptCounter(request_id=wanted, expected_version=version)
+    elif step == "extend":
+        command = Submit(terms=_later(request, row))
     elif step == "discard":
         command = DiscardDraft(request_id=wanted)
     elif step == "comment":
@@ -133,8 +142,17 @@ def _take(request: PageRequest, row: RequestRow, step: str) -> None:
         reason=reason,
         idempotency_key=key_of(request),
     )
-    execute(command, context)
+    result = execute(command, context).result
     messages.success(request, said[step])
+    return result
+
+
+def _later(request: PageRequest, row: RequestRow) -> Terms:
+    """Terms of the extension by one click: the day that the button named."""
+    until = parameters.moment(request.POST, "until", request.page.zone)
+    if until is None or not extendable(row):
+        raise Invalid("not_extendable", "This has no end that could be put off.", field="until")
+    return extension_of(row.request, ends_at=until)
 
 
 def _attach(request: PageRequest, request_id: UUID) -> Attach:
@@ -204,11 +222,6 @@ def _context(here: Page, known: RequestDetail, as_of: datetime | None) -> dict[s
     asked_ids = asked_people(here.id, wanted, now=here.now)
     names = queries.names_of(here.id, people=asked_ids)
     mine = here.actor.id in wanted.author_ids or here.may(REQUEST_WRITE, wanted.account_id)
-    standing = (
-        may_decide(here.id, wanted, here.actor.id, now=here.now)
-        if wanted.state in (State.SUBMITTED, State.COUNTERED) and as_of is None
-        else None
-    )
     is_draft = wanted.state in (State.DRAFT, State.DISCARDED)
     return {
         "detail": known,
@@ -224,9 +237,11 @@ def _context(here: Page, known: RequestDetail, as_of: datetime | None) -> dict[s
         "steps": request_words.timeline(known, zone=here.zone),
         "people": _people(known, here),
         "mine": mine,
-        "standing": standing if isinstance(standing, Approval) else None,
+        "review": review_of(here, row) if as_of is None else None,
         "may_withdraw": wanted.state in WITHDRAWABLE,
-        "may_extend": mine and extendable(row),
+        "extend_to": usual_end(wanted.terms.ends_at, here.zone)
+        if mine and extendable(row)
+        else None,
         "may_speak": not is_draft and as_of is None,
         "may_attach": as_of is None and (wanted.state == State.DRAFT or wanted.state in OPEN),
         "sees_event": LEDGER_READ in here.held and not is_draft,
