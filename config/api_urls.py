@@ -45,6 +45,33 @@ from quota.api.quotas import (
     AccountQuotasOperation,
     PoolQuotasOperation,
 )
+from quota.api.requests import RequestsOperation
+from quota.api.requests_files import AttachmentOperation, AttachmentsOperation
+from quota.api.requests_precheck import PrecheckOperation
+from quota.api.requests_steps import (
+    AcceptOfferOperation,
+    CommentsOperation,
+    DiscardDraftOperation,
+    ExtendRequestOperation,
+    RequestDraftOperation,
+    SubmitRequestOperation,
+    WithdrawRequestOperation,
+)
+from quota.api.reviews import (
+    ApproveLessOperation,
+    ApproveOperation,
+    AskOperation,
+    DecideManyOperation,
+    RejectOperation,
+    ReviewsOperation,
+)
+from quota.api.reviews_decisions import DecisionsOperation
+from quota.api.reviews_policy import (
+    DelegationsOperation,
+    EndDelegationOperation,
+    PreviewPolicyOperation,
+    RoutePolicyOperation,
+)
 from quota.api.snapshots import SnapshotOperation
 from tenancy.api.accounts import AccountOperation, AccountsOperation, ArchiveAccountOperation
 from tenancy.api.me import MeOperation
@@ -89,6 +116,31 @@ urlpatterns = [
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
     path("quota-plan", QuotaPlanOperation.as_view()),
     path("priorities", PrioritiesOperation.as_view(), name="priorities"),
+    path("requests", RequestsOperation.as_view()),
+    path("requests/precheck", PrecheckOperation.as_view()),
+    path("requests/<uuid:request_id>", RequestDraftOperation.as_view()),
+    path("requests/<uuid:request_id>/accept", AcceptOfferOperation.as_view()),
+    path("requests/<uuid:request_id>/attachments", AttachmentsOperation.as_view()),
+    path(
+        "requests/<uuid:request_id>/attachments/<uuid:attachment_id>",
+        AttachmentOperation.as_view(),
+    ),
+    path("requests/<uuid:request_id>/comments", CommentsOperation.as_view()),
+    path("requests/<uuid:request_id>/discard", DiscardDraftOperation.as_view()),
+    path("requests/<uuid:request_id>/extend", ExtendRequestOperation.as_view()),
+    path("requests/<uuid:request_id>/submit", SubmitRequestOperation.as_view()),
+    path("requests/<uuid:request_id>/withdraw", WithdrawRequestOperation.as_view()),
+    path("reviews", ReviewsOperation.as_view()),
+    path("reviews/batch", DecideManyOperation.as_view()),
+    path("reviews/decisions", DecisionsOperation.as_view()),
+    path("reviews/delegations", DelegationsOperation.as_view()),
+    path("reviews/delegations/<uuid:delegation_id>/end", EndDelegationOperation.as_view()),
+    path("reviews/policy", RoutePolicyOperation.as_view()),
+    path("reviews/policy/preview", PreviewPolicyOperation.as_view()),
+    path("reviews/<uuid:request_id>/approve", ApproveOperation.as_view()),
+    path("reviews/<uuid:request_id>/approve-less", ApproveLessOperation.as_view()),
+    path("reviews/<uuid:request_id>/ask", AskOperation.as_view()),
+    path("reviews/<uuid:request_id>/reject", RejectOperation.as_view()),
     path("scheduled-quotas", ScheduledQuotasOperation.as_view()),
     path("scheduled-quotas/<uuid:change_id>/cancel", CancelScheduledQuotaOperation.as_view()),
     path(

@@ -71,13 +71,18 @@ class DiscardDraft:
     """Throw a draft away."""
 
     request_id: UUID
+    expected_version: int | None = None
 
 
 @handles(DiscardDraft, permission=TAKE_PART)
 def discard_draft(command: DiscardDraft, unit: Unit) -> RequestAnswer:
     """Only what was never handed in."""
     request = locked(
-        unit, command.request_id, expected_version=None, states={State.DRAFT}, wanted="discarded"
+        unit,
+        command.request_id,
+        expected_version=command.expected_version,
+        states={State.DRAFT},
+        wanted="discarded",
     )
     _check_own_draft(unit, request)
     return answer(tell(unit, request, ev.RequestDiscarded))

@@ -1,0 +1,21 @@
+"""Short names of ids, as programs write them; pages show display names (`names_of`)."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from ledger.sql import server_cursor
+
+
+def short_names(organization_id: UUID, ids: Collection[UUID | None]) -> dict[UUID, str]:
+    """Of accounts and people; ids of nothing known are left out. Runs inside `scope.reading`."""
+    wanted = list({one for one in ids if one is not None})
+    if not wanted:
+        return {}
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b) "
+            "UNION ALL SELECT id, name FROM tenancy_person "
+            "WHERE organization_id = %b AND id = ANY(%b)",
+            (organization_id, wanted, organization_id, wanted),
+        ).fetchall()
+    return dict(rows)
