@@ -24,8 +24,9 @@ from ledger import scope
 from ledger.errors import Denied, DomainError
 from ledger.types import Actor
 from notices.queries import unread
+from quota.queries.inbox import inbox_count
 from tenancy import policy, queries
-from tenancy.callers import caller
+from tenancy.callers import Caller, caller
 from tenancy.queries import OrganizationChoice, OrganizationFacts
 
 View = Callable[..., HttpResponse]
@@ -112,12 +113,19 @@ def _answer(
             held=held,
             now=clock(),
             zone=ZoneInfo(facts.time_zone),
-            navigation=groups(request.path, held),
+            navigation=groups(request.path, held, _waiting(request, asking)),
             unread=0 if _is_part(request) else unread(asking.organization_id, asking.actor.id),
         )
         if reads:
             return view(request, *args, **kwargs)
     return view(request, *args, **kwargs)
+
+
+def _waiting(request: PageRequest, asking: Caller) -> int:
+    """Requests that wait for the person's word; a part of a page has no navigation."""
+    if _is_part(request) or asking.actor.id is None:
+        return 0
+    return inbox_count(asking.organization_id, asking.actor.id, now=clock())
 
 
 def _is_part(request: PageRequest) -> bool:

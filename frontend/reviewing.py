@@ -16,7 +16,7 @@ whoever is no reviewer there, so evidence about others stays with those who revi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -24,7 +24,7 @@ from uuid import UUID
 from accounting.queries.evidence import Evidence, evidence_with_cost, month_prices
 from frontend import request_words
 from frontend.charts import Chart
-from frontend.forms.reviews import DecideForm
+from frontend.forms.reviews import ASK, EVERY_WAY, REJECT, DecideForm
 from frontend.pages import Page
 from frontend.review_charts import pool_over_period
 from ledger.errors import DomainError
@@ -79,6 +79,7 @@ class Review:
 
     Attributes:
         refusal: why the viewer may not decide; empty: they may.
+        remark: why only some decisions are open to them.
         on_behalf_of: the absent person in whose name they would decide; empty: their own.
         preview: effect on everybody; None: none, or it cannot be granted.
         earlier: other requests of the account, newest first.
@@ -89,6 +90,7 @@ class Review:
     row: RequestRow
     title: str
     refusal: str
+    remark: str
     on_behalf_of: str
     judged: Judged
     hoarding: Any
@@ -117,28 +119,24 @@ class Review:
 
 
 def review_of(
-    here: Page, row: RequestRow, *, form: DecideForm | None = None, back: str = ""
+    here: Page, row: RequestRow, *, data: Any = None, what: str = "", back: str = ""
 ) -> Review | None:
     """The review of a request for whoever looks at it; None: they are no reviewer of it. Inside
     `scope.reading`.
 
     Args:
-        form: as it was sent, where that went wrong.
+        data: of the form, where what was sent went wrong.
+        what: the decision that is chosen at first.
+        back: where the form leads when it is done.
     """
     request = row.request
     if request.state in (State.DRAFT, State.DISCARDED) or here.actor.id is None:
         return None
-    verdict = may_decide(here.id, request, here.actor.id, now=here.now)
-    refused = isinstance(verdict, DomainError)
-    if refused and not _reviews(here, row):
+    chance = chance_of(here, row)
+    if chance.stopped and not _reviews(here, row):
         return None
-    refusal = verdict.detail if refused else _settled(row)
-    absent = None if refused else verdict.on_behalf_of_id
-    names = tenancy.names_of(here.id, people=[absent]) if absent else {}
+    names = tenancy.names_of(here.id, people=[chance.absent]) if chance.absent else {}
     judged = judge(here, [row])[request.id]
-    preview = None
-    if judged.fits and request.is_open:
-        preview = _preview(here, row)
     earlier = requests(
         here.id,
         now=here.now,
@@ -146,21 +144,58 @@ def review_of(
         exclude_id=request.id,
         limit=EARLIER_SHOWN,
     )
+    ways = chance.ways or EVERY_WAY
     return Review(
         row=row,
         title=request_words.what(row),
-        refusal=refusal,
-        on_behalf_of=names.get(absent, "") if absent else "",
+        refusal="" if chance.ways else chance.detail,
+        remark=chance.detail if chance.ways else "",
+        on_behalf_of=names.get(chance.absent, "") if chance.absent else "",
         judged=judged,
         hoarding=judged.use.hoarding if judged.use else None,
-        preview=preview,
+        preview=_preview(here, row) if judged.fits and request.is_open else None,
         chart=pool_over_period(judged.trial, row, zone=here.zone) if judged.trial else None,
         earlier=[(one, request_words.what(one), state_of(one)) for one in earlier.rows],
         decisions=decisions_of(here.id, request.id),
-        form=form if form is not None else DecideForm(row=row, zone=here.zone),
+        form=DecideForm(data, row=row, zone=here.zone, what=what, ways=ways),
         form_key=new_id(),
         back=back,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """What somebody may do about a request now.
+
+    Attributes:
+        ways: of `frontend.forms.reviews`; empty: nothing, and `detail` says why.
+        absent: in whose name.
+        stopped: it is the person, not the state of the request, that stands against it.
+    """
+
+    ways: frozenset[str]
+    detail: str = ""
+    absent: UUID | None = None
+    stopped: bool = False
+
+
+def chance_of(here: Page, row: RequestRow) -> Chance:
+    """Which decisions the viewer may take. Inside `scope.reading`."""
+    request = row.request
+    verdict = may_decide(here.id, request, here.actor.id, now=here.now)
+    ways, detail = EVERY_WAY, ""
+    if isinstance(verdict, DomainError) and verdict.code == "already_approved":
+        # Who approved first may change their mind.
+        ways, detail = frozenset({ASK, REJECT}), verdict.detail
+        verdict = may_decide(here.id, replace(request, approvals=()), here.actor.id, now=here.now)
+    if isinstance(verdict, DomainError):
+        return Chance(ways=frozenset(), detail=verdict.detail, stopped=True)
+    if not request.is_open:
+        return Chance(ways=frozenset(), detail="Nothing is to be decided any more.")
+    if request.state != State.SUBMITTED:
+        ways = frozenset({REJECT})
+        detail = f"It is {row.requester}'s turn to answer; until then it can only be rejected."
+    return Chance(ways=ways, detail=detail, absent=verdict.on_behalf_of_id)
 
 
 def state_of(row: RequestRow) -> str:
@@ -178,15 +213,6 @@ def _reviews(here: Page, row: RequestRow) -> bool:
         one.delegate_id == here.actor.id and one.person_id in board.reviewers()
         for one in board.delegations
     )
-
-
-def _settled(row: RequestRow) -> str:
-    """Why there is nothing to decide; empty: there is."""
-    if row.request.state == State.SUBMITTED:
-        return ""
-    if row.request.is_open:
-        return f"It is {row.requester}'s turn: nothing is to be decided until they answer."
-    return "Nothing is to be decided any more."
 
 
 def _preview(here: Page, row: RequestRow) -> Preview | None:

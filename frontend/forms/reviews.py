@@ -1,5 +1,6 @@
 """Forms of those who review: shape and types only; who may decide what is the domain's to say."""
 
+from collections.abc import Collection
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -17,6 +18,7 @@ WAYS: Final = (
     (ASK, "Ask for changes: it comes back when they are made"),
     (REJECT, "Reject"),
 )
+EVERY_WAY: Final = frozenset(way for way, _ in WAYS)
 WITH_REASON: Final = (ASK, REJECT)
 _SAID: Final = {ASK: "Say what should change.", REJECT: "Say why; the requester reads it."}
 
@@ -36,15 +38,27 @@ class DecideForm(forms.Form):
     )
 
     def __init__(
-        self, data: Any = None, *, row: RequestRow, zone: ZoneInfo, what: str = APPROVE
+        self,
+        data: Any = None,
+        *,
+        row: RequestRow,
+        zone: ZoneInfo,
+        what: str = "",
+        ways: Collection[str] = EVERY_WAY,
     ) -> None:
-        """`what`: the decision that is chosen at first."""
+        """
+        Args:
+            what: the decision that is chosen at first.
+            ways: those that can be taken at all.
+        """
         self.terms = row.request.terms
-        self.version = row.request.version
+        choices = [one for one in WAYS if one[0] in ways]
+        first = what if what in ways else choices[0][0]
         super().__init__(
             data,
-            initial={"what": what, "units": self.terms.units, "ends_at": self.terms.ends_at},
+            initial={"what": first, "units": self.terms.units, "ends_at": self.terms.ends_at},
         )
+        self.fields["what"].choices = choices
         self.fields["ends_at"].zone = zone
         self.fields["ends_at"].help_text = f"Time in {zone.key}; not later than was asked for."
         if self.terms.units is None:
@@ -79,3 +93,33 @@ class DecideForm(forms.Form):
         """Where a refusal stands: at the fields of an offer only if one was made."""
         offering = self.cleaned_data.get("what") == LESS
         return name if offering or name not in ("units", "ends_at") else ""
+
+
+class AbsenceForm(forms.Form):
+    """Who reviews in somebody's place, and when."""
+
+    person = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Who is away (short name)",
+        help_text="Empty: you yourself.",
+    )
+    delegate = forms.CharField(
+        max_length=100,
+        label="Who stands in (short name)",
+        help_text="They decide what the absent person may, but never that person's own requests.",
+    )
+    starts_at = LocalInstant(required=False, label="From")
+    ends_at = LocalInstant(
+        label="Until", error_messages={"required": "Say until when; at most 92 days."}
+    )
+
+    def __init__(self, data: Any = None, *, zone: ZoneInfo, others: bool = False) -> None:
+        """`others`: absences of others may be set, too."""
+        super().__init__(data)
+        for name in ("starts_at", "ends_at"):
+            self.fields[name].zone = zone
+        self.fields["starts_at"].help_text = f"Time in {zone.key}. Empty: from now."
+        self.fields["ends_at"].help_text = f"Time in {zone.key}. At most 92 days."
+        if not others:
+            del self.fields["person"]

@@ -60,6 +60,19 @@ class Policy:
 
 
 DEFAULT = Policy()
+BOUNDS = {
+    "automatic_units_max": (0, 10**9),
+    "automatic_days_max": (1, 3_660),
+    "automatic_price_max": (0, 10**12),
+    "use_percent_min": (0, 100),
+    "rejection_days": (0, 366),
+    "two_approvals_units": (1, 10**9),
+    "days_max": (1, 3_660),
+    "justification_days_max": (1, 366),
+    "decide_hours": (1, 24 * 90),
+    "remind_hours": (1, 24 * 90),
+}
+"""Least and most of each number."""
 
 
 def check_policy(policy: Policy) -> None:
@@ -68,24 +81,12 @@ def check_policy(policy: Policy) -> None:
     Raises:
         Invalid: `out_of_range` with the field.
     """
-    bounds = {
-        "automatic_units_max": (0, 10**9),
-        "automatic_days_max": (1, 3_660),
-        "use_percent_min": (0, 100),
-        "rejection_days": (0, 366),
-        "two_approvals_units": (1, 10**9),
-        "days_max": (1, 3_660),
-        "justification_days_max": (1, 366),
-        "decide_hours": (1, 24 * 90),
-        "remind_hours": (1, 24 * 90),
-    }
-    for field, (least, most) in bounds.items():
+    for field, (least, most) in BOUNDS.items():
         value = getattr(policy, field)
+        if isinstance(value, Decimal) and not value.is_finite():
+            raise _out_of_range(field, least, most)
         if value is not None and not least <= value <= most:
             raise _out_of_range(field, least, most)
-    price = policy.automatic_price_max
-    if price is not None and not (price.is_finite() and 0 <= price <= 10**12):
-        raise _out_of_range("automatic_price_max", 0, 10**12)
 
 
 def _out_of_range(field: str, least: int, most: int) -> Invalid:

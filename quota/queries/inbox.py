@@ -99,11 +99,12 @@ def inbox_count(organization_id: UUID, person_id: UUID, *, now: datetime) -> int
     """How many requests a person is asked to decide, up to 1,000: on every page's navigation."""
     with server_cursor() as cursor:
         concerned = cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM tenancy_membership WHERE organization_id = %b "
-            "AND person_id = %b AND role IN ('approver', 'operator')) "
+            "SELECT EXISTS (SELECT 1 FROM quota_request WHERE organization_id = %b "
+            "AND state = 'submitted') AND (EXISTS (SELECT 1 FROM tenancy_membership "
+            "WHERE organization_id = %b AND person_id = %b AND role IN ('approver', 'operator')) "
             "OR EXISTS (SELECT 1 FROM quota_delegation WHERE organization_id = %b "
-            "AND delegate_id = %b AND starts_at <= %b AND ends_at > %b)",
-            (organization_id, person_id, organization_id, person_id, now, now),
+            "AND delegate_id = %b AND starts_at <= %b AND ends_at > %b))",
+            (organization_id, *(organization_id, person_id) * 2, now, now),
         ).fetchone()[0]
     if not concerned:
         return 0
