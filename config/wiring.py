@@ -17,6 +17,7 @@ from quota.cycle_projectors import PROJECTORS as CYCLES
 from quota.loading import allocations
 from quota.projectors import PROJECTORS as QUOTA
 from quota.request_projectors import PROJECTORS as REQUESTS
+from quota.reservation_projectors import PROJECTORS as RESERVATIONS
 from tenancy import callers, guards, policy, queries
 from tenancy.projectors import PROJECTORS as TENANCY
 
@@ -60,6 +61,7 @@ def connect() -> None:
     projection.register(TENANCY)
     projection.register(QUOTA)
     projection.register(ALLOCATIONS)
+    projection.register(RESERVATIONS)
     projection.register(REQUESTS)
     projection.register(CYCLES)
     projection.register(ACCOUNTING)

@@ -14,6 +14,7 @@ from quota.request_models import (
     RequestDecision,
     RequestPolicyRow,
 )
+from quota.reservation_models import Reservation
 
 __all__ = (
     "AdmissionPolicy",
@@ -33,6 +34,7 @@ __all__ = (
     "RequestComment",
     "RequestDecision",
     "RequestPolicyRow",
+    "Reservation",
     "ReviewCycle",
     "ScheduledQuota",
 )

@@ -22,9 +22,11 @@ from quota.domain.batch import (
     Relief,
     Verdict,
 )
+from quota.domain.reservation import Reservation
 from quota.loading import allocations as loading
 from quota.loading.allocations import Standing
 from quota.loading.occupants import Occupants
+from quota.reservation_events import ReservationEnded
 from tenancy.domain.roles import Scope
 
 
@@ -121,7 +123,7 @@ class _Batch:
         except Invalid as error:
             fault = wire.Fault(code=error.code, field=error.field, detail=error.detail)
             return _result(ask, "invalid", errors=[fault])
-        verdict = self._admissions.decide(request)
+        verdict = self._decide(request)
         if not verdict.admitted:
             return self._denied(ask, verdict)
         made = self._made.get((ask.key, ask.attempt))
@@ -133,6 +135,31 @@ class _Batch:
         ]
         self._made[ask.key, ask.attempt] = made
         return _result(ask, "admitted", allocations=made)
+
+    def _decide(self, request: AdmissionRequest) -> Verdict:
+        """What is set aside for the job counts as free for it alone, and is its own afterwards."""
+        pools = {need.pool for need in request.needs}
+        mine = [
+            one
+            for one in self._standing.reservations
+            if one.key == request.key and one.account == request.account and one.pool in pools
+        ]
+        for one in mine:
+            self._reserve(one, -one.units)
+        verdict = self._admissions.decide(request)
+        for one in mine:
+            if verdict.admitted:
+                self._standing.reservations.remove(one)
+                used = ReservationEnded(reservation_id=one.id, pool_id=one.pool, why="used")
+                self.events.append(used)
+            else:
+                self._reserve(one, one.units)
+        return verdict
+
+    def _reserve(self, one: Reservation, units: int) -> None:
+        book = self._admissions.books[one.pool]
+        row = self._admissions.accounts.row_of[one.account]
+        book.add(row, one.tier, units, slow=one.slow)
 
     def _faults(self, ask: wire.Ask) -> list[wire.Fault]:
         found = []

@@ -268,6 +268,7 @@ class _Desk:
                 standing.move(
                     event.pool_id, event.account_id, event.tier, after - before, slow=event.slow
                 )
+                standing.gave(event.allocation_id, before - after if after else None)
         found: list = list(lapsed)
         for pool_id in pools:
             found += settling.promote(unit, standing, pool_id, gone=gone, changed=self._now)

@@ -15,6 +15,7 @@ from quota.domain import lifecycle
 from quota.domain.promotion import promotions
 from quota.loading import allocations as loading
 from quota.loading.allocations import Standing
+from quota.reservation_events import ReservationEnded, ReservationSet
 from tenancy.domain.roles import SYSTEM_ONLY
 
 _ORDER = (
@@ -28,6 +29,8 @@ _ORDER = (
     ev.AllocationPromoted,
     ev.AllocationAdopted,
     ev.AllocationHeld,
+    ReservationSet,
+    ReservationEnded,
     ev.PoolSnapshotReconciled,
 )
 
@@ -57,6 +60,7 @@ def leave(standing: Standing, stored: StoredAllocation) -> None:
     """Take an allocation out of the holdings."""
     value = stored.value
     standing.move(value.pool, value.account, value.tier, -value.units, slow=stored.slow)
+    standing.gave(stored.id)
 
 
 def promote(
@@ -100,8 +104,8 @@ def promote(
         outcome = lifecycle.promote(one.value, rise.tier, now=unit.now)
         if outcome.changed:
             found.append(facts.change(one, outcome.allocation))
-            leave(standing, one)
             value = one.value
+            standing.move(pool_id, value.account, value.tier, -value.units, slow=one.slow)
             standing.move(pool_id, value.account, rise.tier, value.units, slow=one.slow)
     return found
 

@@ -16,8 +16,10 @@ from ledger.sql import server_cursor
 from quota.allocation_facts import StoredAllocation
 from quota.domain.batch import AdmissionPolicy, Holding, Occupant, PoolState
 from quota.domain.lifecycle import Allocation, Step
+from quota.domain.reservation import Reservation, with_reserved
 from quota.domain.values import Pool, Quota
 from quota.loading import quotas as quota_loading
+from quota.loading import reservations
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Standing:
         has_lapses: something is over in these pools that is not recorded yet.
         has_known_keys: a job that was asked for has allocations already.
         policy: the organization's times.
+        reservations: units of these pools that are set aside for jobs.
     """
 
     pools: dict[UUID, LivePool]
@@ -52,13 +55,16 @@ class Standing:
     has_lapses: bool = False
     has_known_keys: bool = False
     policy: AdmissionPolicy = field(default_factory=AdmissionPolicy)
+    reservations: list[Reservation] = field(default_factory=list)
 
     def state(self, pool_id: UUID, occupants: Sequence[Occupant] = ()) -> PoolState:
-        """One pool for the domain."""
+        """One pool for the domain; what is set aside counts as held by whom it is for."""
+        reserved = [one for one in self.reservations if one.pool == pool_id and one.units]
+        holdings = self.holdings.get(pool_id, {})
         return PoolState(
             pool=self.pools[pool_id].pool,
             quotas=self.quotas.get(pool_id, {}),
-            holdings=self.holdings.get(pool_id, {}),
+            holdings=with_reserved(holdings, reserved) if reserved else holdings,
             occupants=occupants,
         )
 
@@ -71,6 +77,13 @@ class Standing:
         if slow and tier != "guaranteed":
             amounts[f"slow_{tier}"] += units
         here[account_id] = Holding(**amounts)
+
+    def gave(self, allocation_id: UUID, units: int | None = None) -> None:
+        """Units of an allocation (None: all) are free: what it owes to a reservation is less."""
+        for one in self.reservations:
+            left = one.owed.pop(allocation_id, 0) - (units or 0)
+            if units is not None and left > 0:
+                one.owed[allocation_id] = left
 
 
 def lock_pools(
@@ -151,6 +164,7 @@ def _standing(
     with server_cursor() as cursor:
         rows = cursor.execute(_STANDING, (organization_id, *which, now, *names)).fetchall()
     found = Standing(pools=dict(pools), accounts={}, names={}, closed=set(), quotas={})
+    found.reservations = reservations.read(row for row in rows if row[0] in "Rro")
     is_due = False
     for kind, first, second, name, at, *amounts in rows:
         if kind == "a":
