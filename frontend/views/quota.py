@@ -21,7 +21,7 @@ from quota.queries.quotas import ChangeRow, coming, history, quotas_of_account
 from quota.queries.standing import Ground, ground
 from quota.stops import above_of
 from tenancy import queries
-from tenancy.domain.roles import LEDGER_READ, POOL_WRITE, READ
+from tenancy.domain.roles import LEDGER_READ, POOL_WRITE, READ, REQUEST_WRITE
 from tenancy.queries import AccountRow
 
 HISTORY_SHOWN = 25
@@ -75,10 +75,11 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
             "next_children": next_children and _address(request, after=next_children),
             "first_children": "after" not in request.GET,
             "coming": [] if as_of else coming(here.id, now=here.now, account_id=row.id),
-            "changes": _in_words(here.id, changes.rows),
+            "changes": _in_words(here, changes.rows),
             "next": changes.next_before and _address(request, before=str(changes.next_before)),
             "first_page": before is None,
             "sees_event": LEDGER_READ in here.held,
+            "may_ask": as_of is None and _may_ask(here, row),
             "may_change": (may_change := _may_change(here, row) and as_of is None),
             "other_pools": _others(base, (one for one, _, _ in lines)) if may_change else [],
             "partials": ("history", "children"),
@@ -90,6 +91,10 @@ def _may_change(here: Page, row: AccountRow) -> bool:
     """Quotas hang together over the whole tree: its operators change them."""
     root = here.organization.root_account_id
     return row.archived_at is None and here.may(POOL_WRITE, root)
+
+
+def _may_ask(here: Page, row: AccountRow) -> bool:
+    return row.archived_at is None and here.may(REQUEST_WRITE, row.id)
 
 
 def _others(base: Ground, lines: Iterable[Explained]) -> list[str]:
@@ -159,9 +164,9 @@ def _children(
     return below(base, np.array([row for _, row in shown], dtype=np.int64)), more
 
 
-def _in_words(organization_id: UUID, changes: tuple[ChangeRow, ...]) -> list[Line]:
-    names = names_for(organization_id, [change.event for change in changes])
-    return [Line(change, sentence(change.event, names)) for change in changes]
+def _in_words(here: Page, changes: tuple[ChangeRow, ...]) -> list[Line]:
+    names = names_for(here.id, [change.event for change in changes])
+    return [Line(change, sentence(change.event, names, here.zone)) for change in changes]
 
 
 def _address(request: PageRequest, **changes: str) -> str:

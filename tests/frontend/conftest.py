@@ -7,6 +7,7 @@ from django.test import Client
 
 from accounting import fairshare_state
 from frontend import pages
+from tests.quota.requests.conftest import desk, known  # noqa: F401 (fixtures of requests)
 from tests.world import NOW, Tenant
 
 
