@@ -50,6 +50,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 300,
         "options": {"queue": "deadlines", "expires": 300},
     },
+    "review-cycles": {
+        "task": "quota.tasks.open_review_cycles",
+        "schedule": crontab(minute=5),  # hourly: wherever it is midnight, and after a missed beat
+        "options": {"expires": 3600},
+    },
     "allocations-lapsed": {
         "task": "quota.tasks.settle_allocations",
         "schedule": 30,

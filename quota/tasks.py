@@ -13,6 +13,7 @@ from celery import shared_task
 from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
+from quota.commands.cycles import OpenQuarterlyCycle
 from quota.commands.quotas import SettleQuotas
 from quota.commands.reviews import FollowUpRequests
 from quota.commands.settling import SettlePools
@@ -20,6 +21,7 @@ from quota.loading import allocations
 
 SETTLE_SECONDS: Final = 60
 FOLLOW_UP_SECONDS: Final = 300
+OPEN_CYCLES_SECONDS: Final = 3_600
 
 
 @shared_task
@@ -85,3 +87,22 @@ def follow_up_requests_of(organization_id: str) -> None:
     )
     while execute(FollowUpRequests(), context).result.more:
         pass
+
+
+@shared_task
+def open_review_cycles() -> None:
+    """Hand every organization's review of the quarter out on its own."""
+    for organization_id in scope.organization_ids():
+        open_review_cycle_of.apply_async((str(organization_id),), expires=OPEN_CYCLES_SECONDS)
+
+
+@shared_task
+def open_review_cycle_of(organization_id: str) -> None:
+    """Open the review of the quarter that has begun where the organization is, once."""
+    context = Context(
+        organization_id=UUID(organization_id),
+        actor=SYSTEM,
+        now=datetime.now(UTC),
+        reason="a quarter began",
+    )
+    execute(OpenQuarterlyCycle(), context)

@@ -2,19 +2,19 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from uuid import UUID
 
 from ledger.errors import Conflict, Denied, Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from quota import cycle_events as ev
+from quota.cycle_figures import figures_of
 from quota.domain.cycles import Decision, EntryState, check_open, check_text, decided_units
 from quota.domain.routing import Human, same_human
 from quota.domain.values import check_amount
 from quota.loading import cycles as loading
 from quota.loading import requests as request_loading
 from quota.loading.cycles import Cycle, Entry
-from quota.ports import UNKNOWN_USE, Place, Price, UtilizationFacts, ports
+from quota.ports import Place
 from quota.requesting import person_of
 from tenancy import policy as tenancy_policy
 from tenancy import queries as tenancy
@@ -74,7 +74,7 @@ def decide_cycle(command: DecideCycle, unit: Unit) -> CycleAnswer:
     for one in command.choices:
         _check_version(unit, entries[one.account_id, one.pool_id], one.expected_version)
     standing = loading.cells(unit.organization_id, places, now=unit.now)
-    figures = _Figures(unit, cycle, places)
+    figures = figures_of(unit.organization_id, places, window_days=cycle.window_days, now=unit.now)
     rises: list[Entry] = []
     for one in command.choices:
         place = (one.account_id, one.pool_id)
@@ -82,7 +82,7 @@ def decide_cycle(command: DecideCycle, unit: Unit) -> CycleAnswer:
         units = decided_units(
             one.decision,
             guaranteed=cell.quota.guaranteed,
-            recommended=figures.use(place).recommended,
+            recommended=figures[place].recommended,
             units=one.units,
         )
         if units > cell.quota.guaranteed:
@@ -97,7 +97,7 @@ def decide_cycle(command: DecideCycle, unit: Unit) -> CycleAnswer:
                 guaranteed=cell.quota.guaranteed,
                 base=cell.base.guaranteed,
                 reviewer_id=person,
-                figures=figures.of(place),
+                figures=figures[place],
             )
         )
     _check_not_own(unit, person, rises)
@@ -273,37 +273,3 @@ def _check_not_own(unit: Unit, person: UUID, rises: Collection[Entry]) -> None:
                 field="units",
                 facts={"account": entry.account, "pool": entry.pool},
             )
-
-
-class _Figures:
-    """What is known of the use of some quotas now, over the cycle's window."""
-
-    __slots__ = ("_costs", "_since", "_until", "_use")
-
-    def __init__(self, unit: Unit, cycle: Cycle, places: Collection[Place]) -> None:
-        self._until = unit.now
-        self._since = unit.now - timedelta(days=cycle.window_days)
-        span = (unit.organization_id, places, self._since, self._until)
-        self._use: Mapping[Place, UtilizationFacts] = ports().utilization.utilizations(*span)
-        self._costs: Mapping[Place, Price] = ports().price.idle_costs(*span)
-
-    def use(self, place: Place) -> UtilizationFacts:
-        return self._use.get(place, UNKNOWN_USE)
-
-    def of(self, place: Place) -> ev.CycleFigures:
-        """As events write them."""
-        use, cost = self.use(place), self._costs.get(place)
-        return ev.CycleFigures(
-            since=self._since,
-            until=self._until,
-            guaranteed=use.guaranteed,
-            p50=use.p50,
-            p95=use.p95,
-            peak=use.peak,
-            use_percent=None if use.mean is None else round(use.mean * 100),
-            idle_units=use.idle_units,
-            recommended=use.recommended,
-            idle_cost=cost.amount if cost else None,
-            currency=cost.currency if cost else None,
-            coverage_percent=int(use.coverage * 100),
-        )

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 from ledger.errors import Conflict, Refused
 from ledger.execution import Unit, handles
 from quota import cycle_events as ev
+from quota.cycle_figures import figures_of
 from quota.domain import cycles as domain
 from quota.domain.cycles import CyclePolicy, check_cycle, check_open, check_policy
 from quota.loading import cycles as loading
-from quota.ports import UNKNOWN_USE, ports
 from quota.recording import check_reason
 from quota.requesting import person_of
 from tenancy import policy as tenancy_policy
@@ -199,33 +199,32 @@ def _open(
             quarter=quarter,
         )
     )
-    start = unit.now - timedelta(days=window_days)
-    for part in _parts(_listed(unit, quotas, start)):
+    for part in _parts(_listed(unit, quotas, window_days)):
         unit.record(ev.CycleListed(cycle_id=cycle_id, quotas=part))
     return CycleOpened(cycle_id=cycle_id, quota_count=len(quotas))
 
 
 def _listed(
-    unit: Unit, quotas: Sequence[tuple[UUID, UUID, int]], start: datetime
+    unit: Unit, quotas: Sequence[tuple[UUID, UUID, int]], window_days: int
 ) -> list[ev.ListedQuota]:
     """The quotas with what orders them: asked for all at once, and kept, so that rows do not move
     under the reviewers' hands."""
-    places = [(account, pool) for account, pool, _ in quotas]
-    use = ports().utilization.utilizations(unit.organization_id, places, start, unit.now)
-    costs = ports().price.idle_costs(unit.organization_id, places, start, unit.now)
-    found = []
-    for account, pool, guaranteed in quotas:
-        cost = costs.get((account, pool))
-        found.append(
-            ev.ListedQuota(
-                account_id=account,
-                pool_id=pool,
-                guaranteed=guaranteed,
-                idle_units=use.get((account, pool), UNKNOWN_USE).idle_units,
-                idle_cost=cost.amount if cost else None,
-            )
+    figures = figures_of(
+        unit.organization_id,
+        [(account, pool) for account, pool, _ in quotas],
+        window_days=window_days,
+        now=unit.now,
+    )
+    return [
+        ev.ListedQuota(
+            account_id=account,
+            pool_id=pool,
+            guaranteed=guaranteed,
+            idle_units=figures[account, pool].idle_units,
+            idle_cost=figures[account, pool].idle_cost,
         )
-    return found
+        for account, pool, guaranteed in quotas
+    ]
 
 
 def _parts(quotas: Sequence[ev.ListedQuota]) -> Iterator[tuple[ev.ListedQuota, ...]]:

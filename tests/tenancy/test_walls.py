@@ -18,6 +18,7 @@ from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
 from tests.accounting import sample_rates
+from tests.quota.cycles import sample_cycles
 from tests.quota.requests import sample_requests
 from tests.world import NOW, Tenant, record
 
@@ -89,6 +90,7 @@ def place(owner) -> Tenant:
     acme.run(AdmitBatch(requests=(job,)))
     sample_rates.publish(acme)
     sample_requests.asked(acme)
+    sample_cycles.reviewed(acme)
     told(acme)
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount

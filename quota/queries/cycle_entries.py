@@ -1,0 +1,232 @@
+"""The rows of a review cycle: each quota with its use, the word on it and what became of it. Runs
+inside `scope.reading`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from ledger.errors import Invalid
+from ledger.sql import server_cursor
+from quota.cycle_events import CycleFigures
+from quota.cycle_figures import figures_of
+from quota.queries.cycles import CycleRow, Viewer
+
+PAGE_ROWS: Final = 100
+REPORT_ROWS: Final = 1_000
+
+Sort = Literal["idle", "account"]
+SHOWN: Final = {
+    "all": (),
+    "open": ("undecided", "asked", "answered"),
+    "asked": ("asked", "answered"),
+    "decided": ("decided",),
+}
+"""States of rows by the word of the filter; `open` is everything without a decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow:
+    """A quota in a cycle.
+
+    Attributes:
+        listed: the guarantee at the opening.
+        guaranteed: the guarantee now; `ends_at` where it is temporary.
+        figures: of the window up to now; once the cycle has ended, those at the decision, None
+            where there was none.
+        seen: the guarantee that stood when it was decided.
+    """
+
+    account_id: UUID
+    pool_id: UUID
+    account: str
+    pool: str
+    listed: int
+    guaranteed: int
+    ends_at: datetime | None
+    state: str
+    version: int
+    decision: str | None
+    units: int | None
+    reviewer: str | None
+    reason: str
+    moved_at: datetime | None
+    question: str
+    answer: str
+    answer_units: int | None
+    answered_by: str | None
+    outcome: str | None
+    before: int | None
+    after: int | None
+    detail: str | None
+    may_decide: bool
+    may_answer: bool
+    figures: CycleFigures | None
+    seen: int | None
+
+    @property
+    def key(self) -> str:
+        """Names the row on its page."""
+        return f"{self.account_id.hex}{self.pool_id.hex}"
+
+    @property
+    def is_stale(self) -> bool:
+        """What stands is not what stood when it was decided to change it."""
+        return (
+            self.outcome is None
+            and self.state == "decided"
+            and self.units != self.seen
+            and self.seen != self.guaranteed
+        )
+
+
+_ENTRIES = """
+SELECT e.account_id, e.pool_id, a.name, o.name, e.guaranteed,
+    coalesce(CASE WHEN q.ends_at <= %b THEN q.base_guaranteed ELSE q.guaranteed END, 0),
+    CASE WHEN q.ends_at > %b THEN q.ends_at END, e.state, e.version, e.decision, e.units,
+    coalesce(nullif(r.display_name, ''), r.name), e.reason, e.moved_at, e.question, e.answer,
+    e.answer_units, coalesce(nullif(w.display_name, ''), w.name), e.outcome, e.before, e.after,
+    e.detail, a.ancestors && %b::uuid[], a.ancestors && %b::uuid[], e.figures, e.seen_guaranteed,
+    coalesce(e.idle_cost, -1), coalesce(e.idle_units, -1)
+FROM quota_cycleentry e
+JOIN tenancy_account a ON a.organization_id = e.organization_id AND a.id = e.account_id
+JOIN quota_pool o ON o.organization_id = e.organization_id AND o.id = e.pool_id
+LEFT JOIN quota_quota q ON q.organization_id = e.organization_id AND q.account_id = e.account_id
+    AND q.pool_id = e.pool_id
+LEFT JOIN tenancy_person r ON r.organization_id = e.organization_id AND r.id = e.reviewer_id
+LEFT JOIN tenancy_person w ON w.organization_id = e.organization_id AND w.id = e.answered_by_id
+WHERE e.organization_id = %b AND e.cycle_id = %b AND a.ancestors && %b::uuid[]
+"""
+_ORDER = {
+    "idle": (
+        "coalesce(e.idle_cost, -1), coalesce(e.idle_units, -1), e.account_id, e.pool_id",
+        "%b::numeric, %b::bigint, %b::uuid, %b::uuid",
+        "<",
+        " DESC",
+    ),
+    "account": ("a.name, o.name", "%b::text, %b::text", ">", ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """Rows of a cycle. `next_after` continues; None at the end."""
+
+    rows: list[EntryRow]
+    next_after: str | None
+
+
+def entries(
+    organization_id: UUID,
+    cycle: CycleRow,
+    who: Viewer,
+    *,
+    now: datetime,
+    shown: str = "all",
+    sort: Sort = "idle",
+    account_id: UUID | None = None,
+    pool_id: UUID | None = None,
+    only: tuple[UUID, UUID] | None = None,
+    after: str = "",
+    limit: int = PAGE_ROWS,
+) -> EntryPage:
+    """Rows that the viewer sees, with the use of each, in the same few statements for any number.
+
+    Args:
+        shown: a word of SHOWN.
+        sort: `idle`: by the cost of what was idle at the opening, then by idle units, the most
+            first and the unknown last; `account`: by name.
+        account_id: it and all below it. `only`: that one row.
+        after: `next_after` of the page before.
+
+    Raises:
+        Invalid: `after` is none of ours.
+    """
+    where, values = "", []
+    if SHOWN[shown]:
+        where, values = " AND e.state = ANY(%b)", [list(SHOWN[shown])]
+    if account_id is not None:
+        where, values = f"{where} AND a.ancestors && ARRAY[%b]::uuid[]", [*values, account_id]
+    if pool_id is not None:
+        where, values = f"{where} AND e.pool_id = %b", [*values, pool_id]
+    if only is not None:
+        where, values = f"{where} AND e.account_id = %b AND e.pool_id = %b", [*values, *only]
+    columns, types, beyond, direction = _ORDER[sort]
+    if after:
+        where += f" AND ({columns}) {beyond} ({types})"
+        values += _position(after, sort)
+    order = ", ".join(f"{one}{direction}" for one in _split(columns))
+    with server_cursor() as cursor:
+        found = cursor.execute(
+            f"{_ENTRIES}{where} ORDER BY {order} LIMIT %b",
+            (
+                *(now, now, list(who.reviews), list(who.leads)),
+                *(organization_id, cycle.id, list(who.sees)),
+                *values,
+                limit + 1,
+            ),
+        ).fetchall()
+    kept = found[:limit]
+    live = {}
+    if cycle.is_open:
+        places = [(row[0], row[1]) for row in kept]
+        live = figures_of(organization_id, places, window_days=cycle.window_days, now=now)
+    rows = [_entry_row(row, live) for row in kept]
+    return EntryPage(rows, _after(kept[-1], sort) if len(found) > limit else None)
+
+
+def _split(columns: str) -> list[str]:
+    """The columns of an order; those of `coalesce` hold a comma themselves."""
+    return columns.replace(", -1", ",-1").split(", ")
+
+
+def _entry_row(row: Sequence, live: dict[tuple[UUID, UUID], CycleFigures]) -> EntryRow:
+    names = [name for name in EntryRow.__dataclass_fields__ if name not in ("figures", "seen")]
+    given = dict(zip(names, row, strict=False))
+    kept = row[len(names)]
+    figures = live.get((row[0], row[1]))
+    if figures is None and kept is not None:
+        read = msgspec.json.decode(kept) if isinstance(kept, str | bytes) else kept
+        figures = msgspec.convert(read, CycleFigures, strict=False)
+    may_answer = given.pop("may_answer") and given["state"] in ("asked", "answered")
+    return EntryRow(**given, may_answer=may_answer, figures=figures, seen=row[len(names) + 1])
+
+
+def _after(row: Sequence, sort: Sort) -> str:
+    if sort == "account":
+        return f"{row[2]}~{row[3]}"
+    return f"{row[-2]}~{row[-1]}~{row[0]}~{row[1]}"
+
+
+def _position(after: str, sort: Sort) -> list:
+    parts = after.split("~")
+    try:
+        if sort == "account":
+            account, pool = parts
+            return [account, pool]
+        cost, units, account, pool = parts
+        read = Decimal(cost)
+        if not read.is_finite() or abs(int(units)) > 2**62:
+            raise ValueError(after)
+        return [read, int(units), UUID(account), UUID(pool)]
+    except (ValueError, ArithmeticError):
+        raise Invalid(
+            "parameter_unusable", "The value of `after` is not one of ours.", field="after"
+        ) from None
+
+
+def report(organization_id: UUID, cycle: CycleRow, who: Viewer, *, now: datetime) -> Iterator:
+    """All rows that the viewer sees, by name, in parts."""
+    after = ""
+    while True:
+        part = entries(
+            organization_id, cycle, who, now=now, sort="account", after=after, limit=REPORT_ROWS
+        )
+        yield part.rows
+        if part.next_after is None:
+            return
+        after = part.next_after
