@@ -322,7 +322,7 @@ def test_the_list_says_for_whom_each_waits(alice, desk):
     desk.withdraw(waiting)
     assert "60 units" in text(alice.get("/requests?state=over"))
     assert alice.get("/requests?state=odd").status_code == 400
-    assert alice.get("/requests?account=vision").status_code == 404
+    assert alice.get("/requests?account=vision").status_code == 403
     assert alice.get("/requests?account=vision&whose=mine").status_code == 200
 
 
