@@ -1,0 +1,163 @@
+"""A month grouped in SQL is what the records rated one by one are."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from random import Random
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from accounting import statement_rating
+from accounting.commands.rates import PriceWish, PublishRateCard, SetRateGrade
+from accounting.domain import money, rating
+from accounting.domain.rating import Record
+from accounting.queries import rates
+from ledger import scope
+from tenancy.commands.accounts import MoveAccount
+from tests.world import Tenant, record
+
+OCTOBER = date(2026, 10, 1)
+START = datetime(2026, 9, 30, 22, tzinfo=UTC)
+END = datetime(2026, 10, 31, 23, tzinfo=UTC)
+LATER = datetime(2026, 11, 2, 8, tzinfo=UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
+DAY = timedelta(days=1)
+
+
+def publish(place: Tenant, price: str, *, at: datetime, until=None, **values) -> None:
+    wishes = [PriceWish(flavor="h100-80gb", list_price=Decimal(price))]
+    for tier, its_price in values.items():
+        wishes.append(PriceWish(flavor="h100-80gb", list_price=Decimal(its_price), tier=tier))
+    command = PublishRateCard(lines=tuple(wishes), effective_from=at, effective_until=until)
+    place.run(command, now=at, reason="test")
+
+
+def month(place: Tenant, *, now=LATER, first=OCTOBER, **values):
+    with scope.reading(place.id):
+        here = statement_rating.ground(place.id, first, now=now)
+        return statement_rating.month_use(here, **values)
+
+
+@pytest.fixture
+def place(acme) -> Tenant:
+    return acme
+
+
+def test_a_month_in_sql_is_the_records_rated_one_by_one(place):
+    publish(place, "2", at=START - DAY, spot="0.7", until=START + 20 * DAY)
+    publish(place, "3", at=START + 21 * DAY + timedelta(microseconds=1))
+    command = SetRateGrade(
+        account_id=place.accounts["research"], grade="academic", effective_from=START + 3 * DAY
+    )
+    place.run(command, now=START + 3 * DAY, reason="test")
+    dice = Random(7)
+    rows, records = [], []
+    for number in range(120):
+        start = START + timedelta(microseconds=dice.randrange(-4 * 10**12, 29 * 86_400 * 10**6))
+        hours = dice.choice((0.001, 1, 7.7, 30, 900, 1500))
+        tier = dice.choice(("guaranteed", "borrowed", "spot"))
+        account = dice.choice(("nlp", "vision"))
+        units = dice.randrange(1, 500)
+        one = record(
+            str(number),
+            hours=hours,
+            start=start,
+            tier=tier,
+            account=account,
+            units=units,
+            labels=dice.choice((None, {"project": "p"})),
+        )
+        rows.append(one)
+        records.append(
+            Record(
+                account=account,
+                flavor="h100",
+                tier=tier,
+                units=units,
+                start=one["start"],
+                end=one["end"],
+            )
+        )
+    place.use(*rows, now=LATER)
+    found = month(place, now=LATER, details=statement_rating.DETAILS)
+    plain = month(place, now=LATER)
+    with scope.reading(place.id):
+        card = rates.rate_card(place.id)
+        (flavor,) = {line.flavor for version in card.versions for line in version.lines}
+        said = rates.grades(place.id)
+    grades = {name: said[place.accounts[name]] for name in ("nlp", "vision")}
+    expected = rating.rate(
+        [
+            Record(
+                account=one.account,
+                flavor=flavor,
+                tier=one.tier,
+                units=one.units,
+                start=max(one.start, START),
+                end=min(one.end, END),
+            )
+            for one in records
+            if one.end > START and one.start < END
+        ],
+        card,
+        zone=BERLIN,
+        currency="EUR",
+        grades=grades,
+    )
+    names = {id_: name for name, id_ in place.accounts.items()}
+
+    def compared(lines):
+        return {
+            (names.get(one.group.account[0]) if isinstance(one.group.account, tuple)
+             else one.group.account, one.group.tier, one.group.grade, one.group.version):
+            (one.unit_seconds, getattr(one, "amount", None))
+            for one in lines
+        }  # fmt: skip
+
+    for each in (found, plain):
+        assert compared(each.rating.lines) == compared(expected.lines)
+        assert compared(each.rating.unrated) == compared(expected.unrated)
+    assert expected.unrated
+    for line in found.rating.lines:
+        assert money.total(list(found.parts[line.group].values())) == line.unit_seconds
+
+
+def test_what_runs_counts_to_the_end_of_the_month_or_until_now(place):
+    publish(place, "1", at=START - 200 * DAY)
+    place.use(
+        record("ever", units=1, hours=None, start=START - 100 * DAY),
+        record("fresh", units=2, hours=None, start=END - DAY),
+    )
+    (line,) = month(place).lines
+    hours = Decimal((END - START).total_seconds()) / 3600
+    assert line.amount == hours + 48
+    (line,) = month(place, now=START + DAY).lines
+    assert line.amount == 24
+    assert month(place, now=START - DAY).lines == []
+
+
+def test_corrections_and_memory(place):
+    wishes = tuple(
+        PriceWish(flavor=flavor, list_price=Decimal(price))
+        for flavor, price in (("h100-80gb", "8"), ("a100-80gb", "0.05"))
+    )
+    place.run(
+        PublishRateCard(lines=wishes, effective_from=START, memory_flavor="a100-80gb"),
+        now=START,
+        reason="test",
+    )
+    place.use(record("a", units=500, hours=100, start=START))
+    values = {"units": 128, "hours": 100, "start": START, "memory_gb": Decimal(10_240)}
+    place.use(record("b", supersedes="a", **values))
+    found = month(place)
+    assert sorted(line.amount for line in found.lines) == [51_200, 102_400]
+    assert found.rating.total == 153_600
+
+
+def test_a_move_splits_the_month_at_its_instant(place):
+    publish(place, "1", at=START - DAY)
+    place.use(record("a", units=1, hours=240, start=START))
+    move = MoveAccount(account_id=place.accounts["nlp"], to_parent_id=place.accounts["production"])
+    place.run(move, now=START + 2 * DAY)
+    above = {line.key.above[1]: line.amount for line in month(place, now=LATER).lines}
+    assert above == {place.accounts["research"]: 48, place.accounts["production"]: 192}
