@@ -18,7 +18,7 @@ QUERIES_MAX = {
     "/usage": 24,
     "/usage/records": 18,
     "/ledger": 18,
-    "/settings/people": 18,
+    "/settings/people": 19,
     "/settings/tokens": 14,
     "/search?q=b": 16,
 }
