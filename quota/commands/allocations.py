@@ -202,15 +202,16 @@ class _Desk:
         """`lifecycle.resize` with the room that there is after the messages before."""
         value = one.value
         accounts, book = self._books[value.pool]
-        row = accounts.row_of[value.account]
+        # Only an account that has neither quota nor units in the pool is missing: the job is over.
+        row = accounts.row_of.get(value.account)
         # An archived account takes nothing new, but may give back.
-        is_closed = value.account in self._standing.closed
+        has_none = row is None or value.account in self._standing.closed
         outcome = lifecycle.resize(
             value,
             units=message.units,
             at=message.at or self._unit.now,
             now=self._unit.now,
-            room=0 if is_closed else book.most(row, value.tier, slow=one.slow),
+            room=0 if has_none else book.most(row, value.tier, slow=one.slow),
         )
         if outcome.code == "resized":
             book.add(row, value.tier, message.units - value.units, slow=one.slow)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from ledger.errors import Denied, Invalid, NotFound
 from ledger.execution import Unit, handles
 from quota import allocation_events as ev
@@ -56,8 +58,10 @@ def _check(command: ReconcilePool, now: datetime) -> None:
             field="jobs",
             facts={"limit": JOBS_MAX},
         )
-    names = [(job.key, job.attempt) for job in command.jobs]
-    if len(set(names)) < len(names):
+    names = {(job.key, job.attempt) for job in command.jobs}
+    # Without an attempt the newest is meant, so it may not stand beside one that is named.
+    twice = any(attempt is not None and (key, None) in names for key, attempt in names)
+    if twice or len(names) < len(command.jobs):
         raise Invalid("duplicate_key", "A job runs once: its key occurs twice.", field="jobs")
     if command.at > now + CLOCK_SKEW_MAX:
         raise Invalid(
@@ -84,6 +88,7 @@ class _Reconciliation:
         here = unit.organization_id
         self._unit = unit
         self._jobs = command.jobs
+        self._named = {(job.key, job.attempt) for job in command.jobs}
         self._at = min(command.at, unit.now)
         pools = loading.lock_pools(here, names=(command.pool,))
         if not pools:
@@ -112,6 +117,7 @@ class _Reconciliation:
         self._differences: list[wire.Difference] = []
         self._known = self._adopted = self._ended = self._disputed = 0
         self._ours = self._load(command.jobs)
+        self._name_accounts()
         tree = Accounts(self._standing.accounts)
         self._tree = tree
         self._book: Book | None = None
@@ -128,16 +134,36 @@ class _Reconciliation:
                 found.setdefault(one.value.key, []).append(settling.as_of(one, judged))
         return found
 
+    def _name_accounts(self) -> None:
+        """What is over may be of an account that has neither quota nor units here any more."""
+        accounts = {one.value.account for mine in self._ours.values() for one in mine}
+        if missing := accounts - self._standing.names.keys():
+            here = self._unit.organization_id
+            self._standing.names |= loading.account_names(here, missing)
+
+    def _meant(self, job: wire.SnapshotJob) -> StoredAllocation | None:
+        """The allocation that the scheduler speaks of: of the attempt it names, else the newest.
+        It goes on counting the attempt in whose place another one was adopted."""
+        mine = self._ours.get(job.key, [])
+        newest = max(mine, key=lambda stored: stored.value.attempt, default=None)
+        if newest is None or job.attempt is None:
+            return newest
+        one = next((stored for stored in mine if stored.value.attempt == job.attempt), None)
+        goes_on = (
+            one is not None
+            and one.value.state == "expired"
+            and newest.value.state == "running"
+            and (job.key, newest.value.attempt) not in self._named
+        )
+        return newest if goes_on else one
+
     def end_missing(self) -> None:
         """Running jobs that the scheduler does not name have ended. Holds may still be started."""
-        named = {(job.key, job.attempt) for job in self._jobs}
-        for key, mine in self._ours.items():
-            newest = max(one.value.attempt for one in mine)
+        meant = {one.id for job in self._jobs if (one := self._meant(job)) is not None}
+        for mine in self._ours.values():
             for one in mine:
                 value = one.value
-                attempt = value.attempt
-                meant = (key, attempt) in named or (attempt == newest and (key, None) in named)
-                if value.state != "running" or meant or value.heard_at > self._at:
+                if value.state != "running" or one.id in meant or value.heard_at > self._at:
                     continue
                 outcome = lifecycle.release(value, at=self._at, now=self._unit.now)
                 self._events.append(facts.change(one, outcome.allocation))
@@ -150,16 +176,22 @@ class _Reconciliation:
 
     def compare(self, job: wire.SnapshotJob) -> None:
         """One job that runs."""
-        mine = self._ours.get(job.key, [])
-        if job.attempt is None:
-            one = max(mine, key=lambda stored: stored.value.attempt, default=None)
-        else:
-            one = next((stored for stored in mine if stored.value.attempt == job.attempt), None)
+        one = self._meant(job)
         if one is None:
             self._adopt(job, job.attempt or 1)
         elif one.value.state == "expired" and one.value.ended_at <= self._at:
             # Only its messages were lost: it does run, so it counts, as another attempt of ours.
-            self._adopt(job, max(stored.value.attempt for stored in mine) + 1)
+            mine = [stored.value for stored in self._ours[job.key]]
+            # What it used until then counts already.
+            until = max(value.ended_at for value in mine if value.ended_at is not None)
+            job = msgspec.structs.replace(
+                job,
+                started_at=max(job.started_at or self._at, until),
+                job_class=one.value.priority_class,
+                reclaim_seconds=one.value.reclaim_seconds,
+                labels=one.labels if job.labels is None else job.labels,
+            )
+            self._adopt(job, max(value.attempt for value in mine) + 1)
         elif one.value.state not in LIVE:
             if one.value.ended_at <= self._at:
                 detail = "It was reported as ended before. End it, or report its next attempt."

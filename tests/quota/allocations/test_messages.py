@@ -4,6 +4,7 @@ import pytest
 
 from ledger import verification
 from quota import wire
+from quota.commands.allocations import ResizeAllocations
 from quota.commands.settling import SettlePools
 from tests.quota.allocations.conftest import after
 
@@ -134,3 +135,19 @@ def test_the_newest_attempt_is_meant_unless_it_is_named(jobs, quotas):
     jobs.start("a")
     jobs.release("a", attempt=1, now=after(minutes=1))
     assert jobs.rows("attempt, state") == [(1, "released"), (2, "running")]
+
+
+def test_a_job_that_is_over_may_be_the_last_that_its_account_had(jobs, quotas):
+    """Neither quota nor units in the pool are left: a late resize is answered like any other."""
+    jobs.admit(jobs.ask("a", account="vision", units=4, min_units=1, spot_allowed=True))
+    jobs.start("a")
+    jobs.release("a", now=after(minutes=1))
+    messages = (
+        wire.ResizeMessage(key="a", units=2),
+        wire.ResizeMessage(key="b", units=2),
+    )
+    told = jobs.place.run(ResizeAllocations(messages=messages), now=after(minutes=2)).result
+    assert said(told.results) == [
+        ("unchanged", "already_ended"),
+        ("unknown", "allocation_unknown"),
+    ]

@@ -121,3 +121,54 @@ def test_a_dry_run_only_tells(three):
         ("b", "ended", "not_running"),
     ]
     assert three.state("a") == "running"
+
+
+def used(jobs: Jobs) -> list[tuple]:
+    """(attempt, started, ended) of a's runs; None where it goes on."""
+    return [row[1:] for row in jobs.rows("key, attempt, started_at, ended_at") if row[0] == "a"]
+
+
+def test_what_an_expired_run_counted_is_not_counted_again(three):
+    """The scheduler names the true start; units up to the expiry are the first run's."""
+    snapshot(three, runs("a", started_at=after(minutes=0)), minutes=20)
+    assert used(three) == [
+        (1, after(minutes=0), after(minutes=15)),
+        (2, after(minutes=15), None),
+    ]
+
+
+def test_an_adopted_run_stays_the_job_although_the_scheduler_counts_no_requeue(three):
+    assert snapshot(three, runs("a", attempt=1), minutes=20) == (
+        0,
+        [("a", "adopted", "not_admitted")],
+    )
+    assert snapshot(three, runs("a", attempt=1), minutes=21) == (1, [])
+    assert snapshot(three, runs("a", attempt=1), minutes=22) == (1, [])
+    assert len(used(three)) == 2
+    assert verification.verify(three.place.id).findings == []
+
+
+def test_a_job_named_with_and_without_its_attempt_is_named_twice(three):
+    with pytest.raises(Invalid) as refusal:
+        snapshot(three, runs("new"), runs("new", attempt=1))
+    assert refusal.value.code == "duplicate_key"
+
+
+def test_what_ended_is_disputed_although_its_account_has_nothing_left(jobs, quotas):
+    quotas.set("nlp", 10)
+    jobs.admit(jobs.ask("a", account="vision", units=4))
+    jobs.start("a")
+    jobs.release("a", now=after(seconds=30))
+    assert snapshot(jobs, runs("a")) == (0, [("a", "disputed", "already_ended")])
+
+
+def test_an_expired_job_keeps_its_class_and_how_long_it_takes_to_give_back(jobs, quotas):
+    quotas.set("nlp", 16)
+    ask = jobs.ask("a", job_class="P0", reclaim_seconds=7, labels={"model": "m"})
+    jobs.admit(ask)
+    jobs.start("a")
+    snapshot(jobs, runs("a", 8), minutes=20)
+    assert jobs.rows("attempt, priority_class, reclaim_seconds, labels->>'model'") == [
+        (1, "P0", 7, "m"),
+        (2, "P0", 7, "m"),
+    ]
