@@ -1,9 +1,12 @@
 """Events in words: one sentence each, with the names that their ids have today."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
+from frontend.numbers import instant
 from ledger.queries import EventRow
 from quota.queries import pools_with_weights
 from quota.queries.allocations import jobs_of
@@ -110,6 +113,7 @@ SENTENCES = {
 }
 
 
+_INSTANTS = frozenset({"at", "until"})
 _BESIDE = ("duplicates", "conflicts", "rejected")
 
 
@@ -120,12 +124,13 @@ class _Words(dict):
         return "?"
 
 
-def sentence(event: EventRow, names: Mapping[UUID, str]) -> str:
-    """What happened. An event without a sentence of its own is told by its type."""
+def sentence(event: EventRow, names: Mapping[UUID, str], zone: ZoneInfo) -> str:
+    """What happened, with instants as the organization's clocks show them. An event without a
+    sentence of its own is told by its type."""
     template = SENTENCES.get(event.type)
     if template is None:
         return event.type.replace(".", " ").replace("_", " ")
-    return template.format_map(_words(event.payload, names))
+    return template.format_map(_words(event.payload, names, zone))
 
 
 def mentioned(event: EventRow) -> frozenset[UUID]:
@@ -164,11 +169,24 @@ def accounts_of(organization_id: UUID, event: EventRow) -> frozenset[UUID]:
     return found | {job.account_id for job in jobs.values()}
 
 
+def _local(value: str, zone: ZoneInfo) -> str:
+    """What reads as an instant with a zone, on the organization's clock; else as it stands."""
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return value if found.tzinfo is None else instant(found, zone)
+
+
+def _is_instant(field: str) -> bool:
+    return field in _INSTANTS or field.endswith(("_at", "_from", "_until"))
+
+
 def _of_allocation(event: EventRow) -> bool:
     return "allocation_id" in event.payload
 
 
-def _words(payload: Mapping[str, Any], names: Mapping[UUID, str]) -> _Words:
+def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo) -> _Words:
     words = _Words()
     odd = [f"{payload[name]:,} {name}" for name in _BESIDE if payload.get(name)]
     words["beside"] = f", {', '.join(odd)}" if odd else ""
@@ -181,6 +199,8 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str]) -> _Words:
             words["half_life"] = f"{value / 86_400:g} days"
         elif value is None:
             words[field] = "none"
+        elif isinstance(value, str) and _is_instant(field):
+            words[field] = _local(value, zone)
         elif isinstance(value, int):
             words[field] = f"{value:,}"
         else:

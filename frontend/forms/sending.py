@@ -60,7 +60,7 @@ def changed_meanwhile(here: Page, stream: str, seen: int | None) -> str:
     if seen is None or not found or found[0].version == seen:
         return ""
     event = found[0]
-    what = sentence(event, names_for(here.id, [event]))
+    what = sentence(event, names_for(here.id, [event]), here.zone)
     return (
         f"{event.actor_label} changed it {ago(event.recorded_at, here.now)}: {what}. What you "
         "typed is still here, and the preview is on what stands now. Save again if it is right."

@@ -112,4 +112,4 @@ def _changes(request: PageRequest) -> list[Line]:
     here: Any = request.page
     rows = ledger.history(here.id, stream=f"admission:{here.id}", limit=HISTORY_SHOWN).rows
     names = names_for(here.id, rows)
-    return [Line(event, sentence(event, names)) for event in rows]
+    return [Line(event, sentence(event, names, here.zone)) for event in rows]

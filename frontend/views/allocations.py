@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from frontend import parameters
 from frontend.history import names_for, sentence
-from frontend.pages import PageRequest, page, render
+from frontend.pages import Page, PageRequest, page, render
 from frontend.views.capacity import readable
 from ledger.errors import NotFound
 from ledger.queries import EventRow
@@ -110,20 +109,18 @@ def allocation(request: PageRequest, key: str) -> HttpResponse:
         "allocation.html",
         {
             "key": key,
-            "attempts": [(row, _timeline(here.id, row)) for row in found[:ATTEMPTS_SHOWN]],
+            "attempts": [(row, _timeline(here, row)) for row in found[:ATTEMPTS_SHOWN]],
             "more": len(found) > ATTEMPTS_SHOWN,
             "sees_event": sees_event,
         },
     )
 
 
-def _timeline(organization_id: UUID, row: AllocationRow) -> list[Step]:
+def _timeline(here: Page, row: AllocationRow) -> list[Step]:
     """Events of the allocation, oldest first, with a lapse that no sweeper has recorded yet."""
-    events = ledger_history(
-        organization_id, stream=f"allocation:{row.id}", limit=EVENTS_SHOWN
-    ).rows[::-1]
-    names = names_for(organization_id, events)
-    steps = [Step(event.occurred_at, sentence(event, names), event) for event in events]
+    events = ledger_history(here.id, stream=f"allocation:{row.id}", limit=EVENTS_SHOWN).rows[::-1]
+    names = names_for(here.id, events)
+    steps = [Step(event.occurred_at, sentence(event, names, here.zone), event) for event in events]
     recorded = any(
         event.type.split(".")[1] in ("released", "preempted", "expired") for event in events
     )

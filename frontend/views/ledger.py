@@ -80,7 +80,9 @@ def events(request: PageRequest) -> HttpResponse:
         request,
         "ledger.html",
         {
-            "lines": [Line(event, history.sentence(event, names)) for event in found.rows],
+            "lines": [
+                Line(event, history.sentence(event, names, here.zone)) for event in found.rows
+            ],
             "account": subject_name,
             "below": below,
             "person": parameters.text(request.GET, "person"),
@@ -112,7 +114,7 @@ def event(request: PageRequest, event_id: str) -> HttpResponse:
         "ledger_event.html",
         {
             "event": found,
-            "sentence": history.sentence(found, names),
+            "sentence": history.sentence(found, names, here.zone),
             "payload": msgspec.json.format(msgspec.json.encode(found.payload), indent=2).decode(),
             "links": _links(here, found, names),
             "batch_id": found.payload.get("batch_id"),

@@ -148,4 +148,4 @@ def _changes(here: Page) -> list[tuple[EventRow, str]]:
     subjects = () if everything else queries.subtree_ids(here.id, readable)
     newest = ledger_history(here.id, subject_ids=subjects, limit=CHANGES_SHOWN_MAX).rows
     names = history.names_for(here.id, newest)
-    return [(event, history.sentence(event, names)) for event in newest]
+    return [(event, history.sentence(event, names, here.zone)) for event in newest]
