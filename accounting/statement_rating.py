@@ -22,7 +22,7 @@ from accounting.domain.rating import Group, Rating
 from accounting.domain.statements import Month
 from accounting.queries import rates
 from accounting.queries.evidence_sql import RECENT
-from accounting.staging import TIER_NAMES
+from accounting.staging import TIER_NAMES, TIERS
 from ledger.sql import server_cursor
 
 Place = tuple[UUID, tuple[UUID, ...]]
@@ -254,7 +254,7 @@ WITH live AS MATERIALIZED (
         {{among}}
 ), cut AS (
     SELECT u.*, greatest(u.started_at, %(start)b) AS a, least(u.ended_at, %(until)b) AS b
-    FROM used u
+    FROM used u {{only}}
 ), placed AS (
     SELECT c.*, width_bucket(c.a, %(bounds)b::timestamptz[]) AS first,
         width_bucket(c.b, %(bounds)b::timestamptz[]) AS last
@@ -289,13 +289,43 @@ def month_use(
     if not segments:
         return MonthUse(rating=Rating((), ()), parts={})
     columns = [_column(name) for name in details if name != "day"]
+    with server_cursor() as cursor:
+        flavors = dict(
+            cursor.execute(
+                "SELECT id, flavor_id FROM quota_pool WHERE organization_id = %b",
+                (here.organization_id,),
+            ).fetchall()
+        )
+    rows = _grouped(here, segments, columns=columns, accounts=accounts)
+    return _rated(here, segments, details, flavors, rows)
+
+
+def borrowed_by_segment(here: Ground, segments: Sequence[Segment]) -> dict[tuple[UUID, int], int]:
+    """Borrowed use of each pool in each segment, counted from 0, in unit-microseconds."""
+    found: dict[tuple[UUID, int], Decimal] = defaultdict(Decimal)
+    for _, pool, _, number, unit_seconds, _ in _grouped(here, segments, tier="borrowed"):
+        place = (pool, number - 1)
+        found[place] = money.EXACT.add(found[place], unit_seconds)
+    return {place: int(amount.scaleb(6, money.EXACT)) for place, amount in found.items()}
+
+
+def _grouped(
+    here: Ground,
+    segments: Sequence[Segment],
+    *,
+    columns: Sequence[str] = (),
+    accounts: Collection[UUID] | None = None,
+    tier: str | None = None,
+) -> list[tuple]:
+    """Account, pool, tier, segment (from 1), unit-seconds, GB-seconds and the columns."""
     first = 7
     statement = _USED.format(
         among="" if accounts is None else _SUBTREE,
+        only="" if tier is None else "WHERE u.tier = %(tier)b::smallint",
         details="".join(f", {column}" for column in columns),
         numbers="".join(f", {first + n}" for n in range(len(columns))),
     )
-    values = {
+    values: dict[str, Any] = {
         "organization": here.organization_id,
         "start": here.month.start,
         "until": here.until,
@@ -305,15 +335,10 @@ def month_use(
     }
     if accounts is not None:
         values["accounts"] = list(accounts)
+    if tier is not None:
+        values["tier"] = TIERS[tier]
     with server_cursor() as cursor:
-        flavors = dict(
-            cursor.execute(
-                "SELECT id, flavor_id FROM quota_pool WHERE organization_id = %b",
-                (here.organization_id,),
-            ).fetchall()
-        )
-        rows = cursor.execute(statement, values).fetchall()
-    return _rated(here, segments, details, flavors, rows)
+        return cursor.execute(statement, values).fetchall()
 
 
 def _column(name: str) -> str:
