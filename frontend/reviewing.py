@@ -63,6 +63,11 @@ class Judged:
     price: Price | None
 
     @property
+    def mean(self) -> float | None:
+        """Units in use on average, for eyes; None: unknown."""
+        return float(self.use.mean) if self.use and self.use.mean is not None else None
+
+    @property
     def fits(self) -> bool:
         """The promise rule holds over the whole period."""
         return self.problem is None

@@ -124,4 +124,4 @@ def route_words(approvals: int) -> str:
 def _changes(here: Page, stream: str) -> list[tuple[Any, str]]:
     rows = ledger.history(here.id, stream=stream, limit=HISTORY_SHOWN).rows
     names = names_for(here.id, rows)
-    return [(event, sentence(event, names)) for event in rows]
+    return [(event, sentence(event, names, here.zone)) for event in rows]
