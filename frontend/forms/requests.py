@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
 
 from frontend.forms.fields import LocalInstant
 from frontend.request_words import KINDS
@@ -187,10 +188,11 @@ class RequestForm(forms.Form):
         )
 
     def refuse(self, problems: Sequence[DomainError]) -> None:
-        """Say what the domain says, at the fields it names."""
+        """Say what the domain says, once, at the fields it names."""
         for problem in problems:
             name = problem.field if problem.field in self.fields else None
-            self.add_error(name, problem.detail)
+            if problem.detail not in self.errors.get(name or NON_FIELD_ERRORS, ()):
+                self.add_error(name, problem.detail)
 
 
 def _is_unused(field: str, kind: str | None, lasts: str | None) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -58,8 +59,8 @@ class Team:
         actor = self.place.actor(by)
         return self.place.run(command, by=actor, now=self.now, reason=reason).result
 
-    def ask(self, units: int = 60, **more) -> str:
-        return str(self.run(Submit(terms=self.terms(units, **more))).request_id)
+    def ask(self, units: int = 60, **more) -> UUID:
+        return self.run(Submit(terms=self.terms(units, **more))).request_id
 
 
 @pytest.fixture
@@ -86,10 +87,10 @@ def test_every_state_is_accessible(
 
     page.goto("/requests")
     judge("requests-empty")
-    page.goto("/requests/new")
+    page.goto("/requests/new?pool=h100")
     judge("request-new")
     page.get_by_label("How many units").fill("24")
-    page.get_by_text("It fits, and you get it at once.").wait_for()
+    page.locator(".verdict").get_by_text("you get it at once").wait_for()
     judge("request-new-fits")
     team.quota("production", 60)
     team.quota("serving", 30, ends_at=team.now + timedelta(days=10))
@@ -173,10 +174,10 @@ def test_it_works_without_javascript(new_page: Callable[..., Page], sign_in: Cal
     team.quota("production", 90)
     page = new_page(java_script_enabled=False)
     sign_in(page, team.place, "alice")
-    page.goto("/requests/new")
+    page.goto("/requests/new?pool=h100")
     page.get_by_label("How many units").fill("24")
     page.get_by_label("How many units").press("Enter")
-    expect(page.get_by_text("14 units short")).to_be_visible()
+    expect(page.locator(".verdict")).to_contain_text("14 units short")
     page.get_by_role("button", name="10 units, same time").click()
     expect(page.get_by_label("How many units")).to_have_value("10")
     page.get_by_label("What they are for").fill("Train the next model.")
@@ -195,7 +196,7 @@ def test_words_and_files(page: Page, sign_in: Callable, team: Team):
     page.get_by_label("Attach a file").set_input_files(
         {"name": "plan.csv", "mimeType": "text/csv", "buffer": b"month,gpus\n"}
     )
-    page.get_by_role("button", name="Attach").click()
+    page.get_by_role("button", name="Attach", exact=True).click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="plan.csv").click()
+        page.get_by_role("link", name="plan.csv", exact=True).click()
     assert download.value.suggested_filename == "plan.csv"

@@ -30,7 +30,7 @@ from ledger.ids import new_id
 from quota.commands.requests import SaveDraft, Submit, extension_of
 from quota.domain.requests import EDITABLE, Kind, State, Terms, Workload
 from quota.queries import pools_with_weights
-from quota.queries.quotas import quotas_of_account
+from quota.queries.quotas import QuotaRow, quotas_of_account
 from quota.queries.requests import RequestRow, requests
 from quota.requesting import RequestAnswer
 from tenancy import policy, queries
@@ -127,7 +127,8 @@ def _form(request: PageRequest, row: RequestRow | None) -> HttpResponse:
         wants_look = desk.terms is not None and enough(desk.terms) and desk.step != AUTOSAVE
         if wants_look:
             desk.preview = look(here, desk.terms, again=row.request if row else None)
-        if wants_look and posted and desk.step == CHECK:
+        if wants_look and posted and desk.step in (CHECK, SUBMIT):
+            # All that is wrong at once, though the command stops at the first.
             desk.form.refuse([one for one in desk.preview.check.problems if one.field])
         beside = _siblings(here, desk)
     return render(
@@ -219,10 +220,12 @@ def _initial(request: PageRequest, row: RequestRow | None, ground: Ground) -> di
                 "account_unknown", "There is no such account for you to ask for.", field="account"
             )
         account = next(iter(ground.accounts))
-    pool = parameters.choice(request.GET, "pool", ("", *ground.pools), next(iter(ground.pools), ""))
-    held = {
+    quotas = {
         one.pool: one for one in quotas_of_account(here.id, ground.accounts[account], now=here.now)
-    }.get(pool)
+    }
+    pool = parameters.choice(request.GET, "pool", ("", *ground.pools), "")
+    pool = pool or _usual_pool(ground, quotas)
+    held = quotas.get(pool)
     usual = Kind.BOOST if held and held.quota.guaranteed else Kind.NEW
     kind = parameters.choice(request.GET, "kind", ("", *Kind), usual) or usual
     end = usual_end(here.now, here.zone)
@@ -241,6 +244,12 @@ def _initial(request: PageRequest, row: RequestRow | None, ground: Ground) -> di
         "tier": "guaranteed",
         "purpose": purpose,
     }
+
+
+def _usual_pool(ground: Ground, quotas: Mapping[str, QuotaRow]) -> str:
+    """Where the account has most; where it has nothing, the first one."""
+    most = max(quotas.values(), key=lambda one: one.quota.guaranteed, default=None)
+    return most.pool if most and most.quota.guaranteed else next(iter(ground.pools), "")
 
 
 def _extension(here: Page, row: RequestRow) -> dict[str, Any]:
