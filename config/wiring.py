@@ -8,9 +8,10 @@ from accounting.projectors import rebuilt as accounting_rebuilt
 from accounting.queries import evidence
 from accounting.rate_projectors import PROJECTORS as RATES
 from config.api import operation
+from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
-from quota import ports, tree_guard
+from quota import event_reading, ports, tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
 from quota.cycle_projectors import PROJECTORS as CYCLES
@@ -76,6 +77,7 @@ def connect() -> None:
     for module in (*COMMAND_MODULES, *NOTICE_MODULES):
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)
+    ledger_api.use_visibility(event_reading.may_read)
     operation.connect(
         authenticate=callers.authenticate, caller=callers.caller, authorize=policy.authorize
     )

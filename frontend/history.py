@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from frontend.numbers import instant
 from ledger.queries import EventRow
+from quota.event_reading import mentioned, of_allocation
 from quota.queries import pools_with_weights
 from quota.queries.allocations import jobs_of
 from tenancy import queries
@@ -133,16 +134,6 @@ def sentence(event: EventRow, names: Mapping[UUID, str], zone: ZoneInfo) -> str:
     return template.format_map(_words(event.payload, names, zone))
 
 
-def mentioned(event: EventRow) -> frozenset[UUID]:
-    """Ids of everything an event names: its subjects, and what it carries without being part of
-    its history (allocations are told of by the million, and have a history of their own)."""
-    found = set(event.subjects)
-    for field, value in event.payload.items():
-        if field.endswith("_id") and isinstance(value, str):
-            found.add(UUID(value))
-    return frozenset(found)
-
-
 def names_for(organization_id: UUID, events: Iterable[EventRow]) -> dict[UUID, str]:
     """Names of everything that a page of events is about, in at most five questions. Allocations
     go by the key of their job."""
@@ -154,19 +145,10 @@ def names_for(organization_id: UUID, events: Iterable[EventRow]) -> dict[UUID, s
     if wanted - found.keys():
         found |= {pool.id: pool.name for pool in pools_with_weights(organization_id)}
         found |= {token.id: token.name for token in queries.tokens(organization_id)}
-    told = {UUID(event.payload["allocation_id"]) for event in events if _of_allocation(event)}
+    told = {UUID(event.payload["allocation_id"]) for event in events if of_allocation(event)}
     if told:
         found |= {ident: job.key for ident, job in jobs_of(organization_id, told).items()}
     return found
-
-
-def accounts_of(organization_id: UUID, event: EventRow) -> frozenset[UUID]:
-    """Ids that may be accounts the event is about, the account of its allocation among them."""
-    found = mentioned(event)
-    if not _of_allocation(event):
-        return found
-    jobs = jobs_of(organization_id, [UUID(event.payload["allocation_id"])])
-    return found | {job.account_id for job in jobs.values()}
 
 
 def _local(value: str, zone: ZoneInfo) -> str:
@@ -180,10 +162,6 @@ def _local(value: str, zone: ZoneInfo) -> str:
 
 def _is_instant(field: str) -> bool:
     return field in _INSTANTS or field.endswith(("_at", "_from", "_until"))
-
-
-def _of_allocation(event: EventRow) -> bool:
-    return "allocation_id" in event.payload
 
 
 def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo) -> _Words:

@@ -1,8 +1,6 @@
 """The ledger: what happened to an account, a person or the organization, and one event in full.
 
-With the right to read the ledger on the root everything is seen. With it on an account, the events
-about that account and what is below, and the facts of the whole organization that everybody's
-numbers rest on (policies, pools, batches); about all else there is nothing here.
+Who may read what: `quota.event_reading`. About all else there is nothing here.
 """
 
 from dataclasses import dataclass
@@ -20,27 +18,13 @@ from frontend.pages import Page, PageRequest, page, render
 from ledger import queries
 from ledger.errors import Denied, Invalid, NotFound
 from ledger.queries import EventRow
+from quota.event_reading import may_read, mentioned
 from tenancy import policy
 from tenancy import queries as tenancy
 from tenancy.domain.roles import LEDGER_READ, granting
 
 PAGE_ROWS = 50
 SUBTREE_MAX = 1000
-COMMON = frozenset(
-    {
-        "organization.created",
-        "flavor.defined",
-        "flavor.weight_set",
-        "pool.opened",
-        "admission.policy_set",
-        "fairshare.policy_set",
-        "fairshare.reset",
-        "usage.source_registered",
-        "usage.batch_recorded",
-        "usage.settled",
-    }
-)
-"""Facts that everybody's numbers rest on; they name no account and no person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +88,10 @@ def events(request: PageRequest) -> HttpResponse:
 def event(request: PageRequest, event_id: str) -> HttpResponse:
     """One event with everything stored of it, and links to what it names."""
     here = request.page
-    readable = _readable(here)
+    _readable(here)
     found = queries.event(here.id, parameters.ident(event_id, what="event"))
     names = history.names_for(here.id, [found])
-    if not _may_see(here, found, readable):
+    if not may_read(here.actor, here.id, found):
         raise NotFound("event_unknown", "There is no such event.", field="event")
     return render(
         request,
@@ -169,16 +153,9 @@ def _subtree(here: Page, account_id: UUID) -> list[UUID]:
     return found
 
 
-def _may_see(here: Page, found: EventRow, readable: tuple[UUID, ...]) -> bool:
-    if here.organization.root_account_id in readable or found.type in COMMON:
-        return True
-    known = tenancy.names_of(here.id, accounts=history.accounts_of(here.id, found))
-    return any(here.may(LEDGER_READ, account_id) for account_id in known)
-
-
 def _links(here: Page, found: EventRow, names: dict[UUID, str]) -> list[tuple[str, str, str]]:
     """(field, name, address) of everything the event names and this page knows."""
-    accounts = tenancy.names_of(here.id, accounts=history.mentioned(found))
+    accounts = tenancy.names_of(here.id, accounts=mentioned(found))
     links = []
     for field, value in sorted(found.payload.items()):
         if not (field.endswith("_id") and isinstance(value, str)) or field == "batch_id":

@@ -1,10 +1,17 @@
 """Reading the ledger over REST: filtered, paged, and only by who may."""
 
+from uuid import UUID
+
 import pytest
 from django.test import Client
 
 from ledger import api as ledger_api
+from ledger import queries, scope
 from ledger.ids import new_id
+from quota import wire
+from quota.commands.admissions import AdmitBatch
+from quota.commands.allocations import StartAllocations
+from quota.queries.allocations import jobs_of
 from tenancy.domain import roles
 from tests.api.conftest import fresh_token, is_problem, speaking
 from tests.world import record
@@ -108,3 +115,30 @@ def test_a_lead_reads_what_is_about_her_account(acme):
     client.force_login(acme.users["alice"])
     hidden = client.get(f"/api/v1/ledger/events/{listed['id']}")
     is_problem(hidden, 404, "event_unknown")
+
+
+def test_a_lead_reads_what_happened_to_her_jobs_and_what_all_numbers_rest_on(acme):
+    """The same as on the page of the ledger."""
+    ask = wire.Ask(key="a", account="nlp", person="bob", pool="h100", units=4, spot_allowed=True)
+    other = wire.Ask(key="b", account="vision", person="bob", pool="h100", units=4, tier="spot")
+    acme.run(AdmitBatch(requests=(ask, other)))
+    acme.run(StartAllocations(messages=(wire.Message(key="a"), wire.Message(key="b"))))
+    with scope.reading(acme.id):
+        started = queries.history(acme.id, types=["allocation.started"], limit=2).rows
+        opened = queries.history(acme.id, types=["pool.opened"], limit=1).rows[0]
+        created = queries.history(acme.id, types=["organization.created"], limit=1).rows[0]
+        jobs = jobs_of(acme.id, [UUID(one.payload["allocation_id"]) for one in started])
+    of = {jobs[UUID(one.payload["allocation_id"])].key: one.id for one in started}
+    client = Client()
+    client.force_login(acme.login("alice"))
+
+    def statuses(event_id) -> tuple[int, int]:
+        page = client.get(f"/ledger/{event_id}").status_code
+        return client.get(f"/api/v1/ledger/events/{event_id}").status_code, page
+
+    assert statuses(of["a"]) == (200, 200)
+    assert statuses(of["b"]) == (404, 404)
+    assert statuses(opened.id) == (200, 200)
+    assert statuses(created.id) == (200, 200)
+    client.force_login(acme.login("bob"))
+    assert statuses(of["a"]) == (404, 403)
