@@ -11,6 +11,7 @@ from config.api import operation
 from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
+from preemption.projectors import PROJECTORS as PREEMPTION
 from quota import event_reading, ports, tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
@@ -46,6 +47,10 @@ COMMAND_MODULES = (
     "accounting.commands.usage",
     "accounting.commands.fairshare",
     "accounting.commands.rates",
+    "preemption.commands.policies",
+    "preemption.commands.plans",
+    "preemption.commands.reports",
+    "preemption.commands.settling",
 )
 
 NOTICE_MODULES = (
@@ -67,6 +72,7 @@ def connect() -> None:
     projection.register(CYCLES)
     projection.register(ACCOUNTING)
     projection.register(RATES)
+    projection.register(PREEMPTION)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("allocations", quota_verification.verify_allocations)

@@ -29,8 +29,8 @@ _ORDER = (
     ev.AllocationPromoted,
     ev.AllocationAdopted,
     ev.AllocationHeld,
-    ReservationSet,
     ReservationEnded,
+    ReservationSet,
     ev.PoolSnapshotReconciled,
 )
 

@@ -1,0 +1,208 @@
+"""What plans are decided on, read into values of the domain. Inside a command the pool is locked,
+and the organization's budgets are (`lock_budgets`)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from uuid import UUID
+
+from accounting.domain import rating
+from accounting.queries import rates
+from ledger.sql import server_cursor
+from preemption.domain.budgets import DEFAULT_POLICY, BudgetPolicy, Preempted
+from preemption.plans import StoredAction, StoredPlan
+from quota.queries import taking
+
+PLAN_SECONDS_DEFAULT = 900
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What an organization has set. `plan_seconds`: after which an unconfirmed plan lapses."""
+
+    budgets: BudgetPolicy = DEFAULT_POLICY
+    plan_seconds: int = PLAN_SECONDS_DEFAULT
+
+
+def lock_budgets(organization_id: UUID) -> None:
+    """Let one plan of an organization be decided at a time: some budgets count over all its pools.
+    Comes after the lock of the pool; nobody who holds this one waits for a pool."""
+    with server_cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))",
+            (f"preemption:{organization_id}",),
+        )
+
+
+def policy(organization_id: UUID) -> Policy:
+    """The organization's budgets, the defaults where it has set none."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT pool_share, pool_window_seconds, job_window_seconds, aged_per_day, "
+            "cooldown_seconds, min_run_seconds, plan_seconds FROM preemption_policy "
+            "WHERE organization_id = %b",
+            (organization_id,),
+        ).fetchone()
+    if row is None:
+        return Policy()
+    share, window, job, aged, cooldown, min_run, plan_seconds = row
+    return Policy(
+        budgets=BudgetPolicy(
+            pool_share=Fraction(share),
+            pool_window_seconds=window,
+            job_window_seconds=job,
+            aged_per_day=aged,
+            cooldown_seconds=cooldown,
+            min_run_seconds=min_run,
+        ),
+        plan_seconds=plan_seconds,
+    )
+
+
+_PLAN = (
+    *("id", "pool_id", "account_id", "key", "units", "priority_class", "tier", "deadline", "aged"),
+    *("reclaim_seconds", "override", "reason", "made_by", "made_at", "until", "ready_at"),
+    *("meets_deadline", "returns_guarantee", "within_target", "free_units", "pool_used"),
+    *("pool_limit", "price", "tax", "state", "settled_at", "used_at"),
+)
+_ACTION = (
+    *("allocation_id", "account_id", "key", "attempt", "step", "mode", "units", "left"),
+    *("grace_seconds", "returns_at", "tax", "state", "given", "at", "late", "tax_reported"),
+    "detail",
+)
+_ACTION_NAMES = ", ".join(f'"{name}"' for name in _ACTION)
+
+
+def plans(organization_id: UUID, where: str, values: tuple) -> list[StoredPlan]:
+    """Plans by a condition that may also order and limit them, with their actions."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {', '.join(_PLAN)} FROM preemption_plan "
+            f"WHERE organization_id = %b AND {where}",
+            (organization_id, *values),
+        ).fetchall()
+        found = [dict(zip(_PLAN, row, strict=True)) for row in rows]
+        actions: dict[UUID, list[StoredAction]] = {}
+        for plan_id, *action in cursor.execute(
+            f"SELECT plan_id, {_ACTION_NAMES} FROM preemption_action "
+            "WHERE organization_id = %b AND plan_id = ANY(%b::uuid[]) ORDER BY plan_id, ordinal",
+            (organization_id, [one["id"] for one in found]),
+        ):
+            one = StoredAction(**dict(zip(_ACTION, action, strict=True)))
+            actions.setdefault(plan_id, []).append(one)
+    return [StoredPlan(**one, actions=tuple(actions.get(one["id"], ()))) for one in found]
+
+
+def plan(organization_id: UUID, plan_id: UUID) -> StoredPlan | None:
+    """One plan, as recorded."""
+    found = plans(organization_id, "id = %b", (plan_id,))
+    return found[0] if found else None
+
+
+def open_plans(organization_id: UUID, pool_id: UUID) -> list[StoredPlan]:
+    """Plans of a pool that nobody has settled, lapsed ones included."""
+    return plans(
+        organization_id, "pool_id = %b AND state = 'open' ORDER BY made_at, id", (pool_id,)
+    )
+
+
+_TAKEN = """
+SELECT a.allocation_id, a.pool_id, a.key, a.state, coalesce(a.given, a.units), a.at,
+    p.account_id, p.key, p.aged
+FROM preemption_action a
+JOIN preemption_plan p ON p.organization_id = a.organization_id AND p.id = a.plan_id
+WHERE a.organization_id = %b AND (
+    (a.state = 'open' AND p.until > %b) OR (a.state = 'done' AND a.at > %b))
+"""
+
+
+def history(
+    organization_id: UUID, pool_id: UUID, *, now: datetime, budgets: BudgetPolicy
+) -> list[Preempted]:
+    """Everything that budgets still see.
+
+    What is reported counts from when it happened. What is not reported yet may happen at any
+    moment, so it counts as of now, up to its report or the end of its plan: so the budget holds in
+    every window, both of notices and of actual ends. Of other pools only job and account count, not
+    units. What schedulers preempted without any plan counts as well.
+    """
+    longest = max(budgets.pool_window_seconds, budgets.job_window_seconds, budgets.cooldown_seconds)
+    since = now - max(_DAY, timedelta(seconds=longest))
+    found: list[Preempted] = []
+    known: set[UUID] = set()
+    with server_cursor() as cursor:
+        rows = cursor.execute(_TAKEN, (organization_id, now, since)).fetchall()
+    for allocation_id, pool, job, state, units, at, account, by_job, aged in rows:
+        known.add(allocation_id)
+        found.append(
+            Preempted(
+                at=now if state == "open" else at,
+                job=job,
+                units=units if pool == pool_id else 0,
+                by_account=account,
+                by_job=by_job,
+                by_aged=aged,
+            )
+        )
+    found += [
+        Preempted(at=lost.at, job=lost.key, units=lost.units if lost.pool_id == pool_id else 0)
+        for lost in taking.lost_since(organization_id, since=since)
+        if lost.id not in known
+    ]
+    return found
+
+
+def weights(organization_id: UUID, accounts: Iterable[UUID]) -> dict[UUID, Fraction]:
+    """Shares of accounts as weights; one that is transparent to fair-share weighs 1."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, shares FROM tenancy_account "
+            "WHERE organization_id = %b AND id = ANY(%b::uuid[]) AND shares IS NOT NULL",
+            (organization_id, list(accounts)),
+        ).fetchall()
+    return {id_: Fraction(shares) for id_, shares in rows}
+
+
+def unit_price(organization_id: UUID, pool_id: UUID, *, at: datetime) -> Decimal:
+    """What a unit-hour of the pool's guaranteed capacity is worth at an instant, at the root
+    account's grade; 0 where it is unrated."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT p.flavor_id, o.root_account_id FROM quota_pool p "
+            "JOIN tenancy_organization o ON o.id = p.organization_id "
+            "WHERE p.organization_id = %b AND p.id = %b",
+            (organization_id, pool_id),
+        ).fetchone()
+    if row is None:
+        return Decimal(0)
+    flavor, root = row
+    grade = rating.grade_at(rates.grades(organization_id, [root]), root, at)
+    line = rates.rate_card(organization_id).price(at, flavor=flavor, tier="guaranteed", grade=grade)
+    return Decimal(0) if line is None else line.price
+
+
+def names(
+    organization_id: UUID, plans_: Iterable[StoredPlan]
+) -> tuple[Mapping[UUID, str], Mapping[UUID, str]]:
+    """Names of pools and accounts that plans are about."""
+    pools: set[UUID] = set()
+    accounts: set[UUID] = set()
+    for one in plans_:
+        pools.add(one.pool_id)
+        accounts.add(one.account_id)
+        accounts.update(action.account_id for action in one.actions)
+    with server_cursor() as cursor:
+        found = [
+            dict(
+                cursor.execute(
+                    f"SELECT id, name FROM {table} "
+                    "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
+                    (organization_id, list(ids)),
+                ).fetchall()
+            )
+            for table, ids in (("quota_pool", pools), ("tenancy_account", accounts))
+        ]
+    return found[0], found[1]

@@ -1,0 +1,75 @@
+"""What plans of preemption are decided on: who holds units of a pool, and who lost some lately."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from ledger.sql import server_cursor
+from quota.domain.values import PriorityClass, Tier
+
+CHECKPOINT_LABEL = "checkpoint"
+"""A job labeled `checkpoint: no` cannot save itself."""
+
+
+class Holder(NamedTuple):
+    """An allocation that holds units now.
+
+    Attributes:
+        is_held: it has not started yet.
+        is_latest: of its job's attempts in the pool that live.
+    """
+
+    id: UUID
+    key: str
+    attempt: int
+    account_id: UUID
+    units: int
+    min_units: int
+    tier: Tier
+    priority_class: PriorityClass
+    since: datetime
+    reclaim_seconds: int
+    saves: bool
+    is_held: bool
+    is_latest: bool
+
+
+class Lost(NamedTuple):
+    """An allocation that was preempted, as its scheduler told."""
+
+    id: UUID
+    pool_id: UUID
+    key: str
+    units: int
+    at: datetime
+
+
+_HOLDERS = """
+SELECT id, key, attempt, account_id, units, min_units, tier, priority_class,
+    coalesce(started_at, held_at), reclaim_seconds, coalesce(labels->>%b::text, '') <> 'no',
+    state = 'held', attempt = max(attempt) OVER (PARTITION BY key)
+FROM quota_allocation
+WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b AND units > 0
+ORDER BY key, attempt
+"""
+_LOST = """
+SELECT id, pool_id, key, units, ended_at FROM quota_allocation
+WHERE organization_id = %b AND state = 'preempted' AND ended_at > %b
+ORDER BY ended_at, id
+"""
+
+
+def holders(organization_id: UUID, pool_id: UUID, *, now: datetime) -> list[Holder]:
+    """Everybody who holds units of a pool at an instant."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            _HOLDERS, (CHECKPOINT_LABEL, organization_id, pool_id, now)
+        ).fetchall()
+    return [Holder(*row) for row in rows]
+
+
+def lost_since(organization_id: UUID, *, since: datetime) -> list[Lost]:
+    """Allocations of any pool that were preempted after an instant, for a plan or without one."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(_LOST, (organization_id, since)).fetchall()
+    return [Lost(*row) for row in rows]
