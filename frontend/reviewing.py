@@ -53,7 +53,8 @@ class Judged:
         trial: None where it cannot be granted whatever room there is; `problem` says why.
         use: of what the account holds in the pool, over four weeks; None: no such pool.
         idle_cost: of what it left idle; None: unknown or unrated.
-        price: of the rise per month; None: unrated, or nothing rises.
+        price: of the rise per month; None: unrated, or nothing has to be paid.
+        costs: something would have to be paid for, whether or not its price is known.
     """
 
     trial: Trial | None
@@ -61,6 +62,7 @@ class Judged:
     use: Evidence | None
     idle_cost: Price | None
     price: Price | None
+    costs: bool
 
     @property
     def mean(self) -> float | None:
@@ -273,6 +275,7 @@ def judge(here: Page, rows: Sequence[RequestRow]) -> dict[UUID, Judged]:
             use=use,
             idle_cost=idle_cost,
             price=prices.get(months[request.id]),
+            costs=months[request.id] is not None,
         )
     return found
 

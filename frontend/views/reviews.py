@@ -343,6 +343,7 @@ def _panel(
         {
             "row": row,
             "title": review.title,
+            "kind_title": request_words.KINDS[row.request.terms.kind][0],
             "review": review,
             "notice": notice,
             "still_open": row.request.state == State.SUBMITTED,
