@@ -31,7 +31,7 @@ _FACTS = {
     "extensions": 0,
     "over_budget": False,
 }
-REASONS = ["24 units with the 16 granted automatically before are more than 32."]
+REASONS = ["Automatic up to 32 units together; 16 were granted so."]
 SUMMARY = _ASKED | {
     "id": ID,
     "state": "submitted",

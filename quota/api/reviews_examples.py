@@ -114,7 +114,7 @@ PREVIEWED = answer_example(
                 "request": ID,
                 "approvals_before": 1,
                 "approvals_after": 0,
-                "reasons": ["Small, short and within the budget."],
+                "reasons": ["It is small, short and fits, and what is held is used."],
                 "outcome": "provisioned",
             }
         ],
