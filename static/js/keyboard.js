@@ -25,6 +25,8 @@
   function move(step) {
     const all = rows();
     if (!all.length) return;
+    // Another script may have moved on: after a decision, say.
+    row = Math.max(row, all.findIndex((one) => one.classList.contains("current")));
     row = Math.min(Math.max(row + step, 0), all.length - 1);
     all.forEach((one, index) => one.classList.toggle("current", index === row));
     // Links only: a button in a row acts, and Enter must open, never revoke or rotate.
