@@ -47,7 +47,7 @@ STATES: Final[dict[str, str]] = {
     State.DRAFT: "Draft",
     State.DISCARDED: "Thrown away",
     State.SUBMITTED: "Waits for approval",
-    State.CHANGES_REQUESTED: "Waits for your answer",
+    State.CHANGES_REQUESTED: "Changes asked for",
     State.COUNTERED: "Less was offered",
     State.APPROVED: "Approved for later",
     State.REJECTED: "Rejected",

@@ -30,9 +30,9 @@ USUAL_LENGTH: Final = timedelta(days=42)
 UNPRICED: Final = frozenset({Kind.LOWER, Kind.TRANSFER, Kind.CEILING, Kind.JUSTIFICATION})
 """Kinds for which service and budget say nothing."""
 TIERS: Final = (
-    ("guaranteed", "Guaranteed: yours whenever you need them"),
-    ("borrowed", "Borrowed: while others leave theirs idle"),
-    ("spot", "Spot: whatever is left, stopped first"),
+    ("guaranteed", "Always there"),
+    ("borrowed", "While others leave idle"),
+    ("spot", "Whatever is left"),
 )
 WORKLOADS: Final = (
     (Workload.TRAINING, "Training"),
@@ -103,7 +103,9 @@ class RequestForm(forms.Form):
     ends_at = LocalInstant(required=False, label="Until")
     workload = forms.ChoiceField(choices=WORKLOADS, label="What will run")
     tier = forms.ChoiceField(
-        choices=TIERS, label="How sure they must be", help_text="The price depends on it."
+        choices=TIERS,
+        label="How sure they must be",
+        help_text="Guaranteed, borrowed or spot: the price depends on it.",
     )
     purpose = forms.CharField(
         required=False,

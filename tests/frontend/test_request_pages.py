@@ -215,7 +215,7 @@ def test_changes_are_asked_for_and_it_is_handed_in_again(alice, desk):
     it = desk.ask("nlp", 60)
     desk.ask_changes(it, by="petra", reason="For how long, really?")
     page = text(alice.get(address_of(it)))
-    assert "Waits for your answer" in page and "For how long, really?" in page
+    assert "Changes asked for" in page and "For how long, really?" in page
     edit = f"{address_of(it)}/edit"
     form = alice.get(edit)
     assert "Account, pool and kind stay" in text(form)

@@ -40,6 +40,8 @@ from tenancy.queries import AccountRow
 CHECK, AUTOSAVE, DRAFT, SUBMIT = "check", "autosave", "draft", "save"
 SELECT_MAX = 100
 """Beyond so many accounts one types a name rather than scrolls."""
+COMMON_KINDS = 4
+"""The first of them are seen at once; the others open."""
 
 
 @dataclass(slots=True)
@@ -400,6 +402,7 @@ def _siblings(here: Page, desk: Desk) -> list[str]:
 
 def _context(request: PageRequest, desk: Desk) -> dict[str, Any]:
     row, ground = desk.row, desk.ground
+    kinds = [(str(kind), *words) for kind, words in request_words.KINDS.items()]
     address = reverse("request_edit", args=[row.request.id]) if row else reverse("request_new")
     return {
         "form": desk.form,
@@ -410,7 +413,9 @@ def _context(request: PageRequest, desk: Desk) -> dict[str, Any]:
         "address": address,
         "accounts": list(ground.accounts) if len(ground.accounts) <= SELECT_MAX else [],
         "some_accounts": list(ground.accounts)[:SELECT_MAX],
-        "kinds": [(str(kind), *words) for kind, words in request_words.KINDS.items()],
+        "kinds": kinds[:COMMON_KINDS],
+        "other_kinds": kinds[COMMON_KINDS:],
+        "other_kind": desk.form["kind"].value() in {one[0] for one in kinds[COMMON_KINDS:]},
         "look": desk.preview,
         "notice": desk.notice,
         "kept": desk.kept,
