@@ -7,7 +7,8 @@ no answer to Charlie of globex may contain it, and nothing he sends may change a
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -15,10 +16,13 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from ledger import scope, store
 from ledger.sql import server_cursor
+from quota.commands.request_policy import SetDelegate
+from quota.commands.requests import Attach, Comment, Submit
+from quota.domain.requests import Terms
 from tenancy.commands.accounts import RenameAccount
 from tenancy.commands.people import AddPerson, SetAssociation
 from tenancy.domain.roles import Scope
-from tests.world import Tenant, record
+from tests.world import NOW, Tenant, record
 
 SECRET = "tenantsecret"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
@@ -51,6 +55,7 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
     stored = acme.use(
         record("k", account="vision", person="eve", labels={"job": SECRET}, source=SECRET)
     )
+    asked = request_of_acme(acme, acme.accounts["vision"])
     acme.token(Scope.PRIORITY_READ, now=datetime.now(UTC))
     with scope.reading(acme.id), server_cursor() as cursor:
         token_id = cursor.execute("SELECT id FROM tenancy_apitoken").fetchone()[0]
@@ -69,6 +74,34 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
         "account_id": str(acme.accounts["vision"]),
         "person_id": str(person.result.person_id),
         "pool_id": str(acme.pools["h100"]),
+        **asked,
+    }
+
+
+def request_of_acme(acme: Tenant, account_id: UUID) -> dict[str, str]:
+    """A request that waits, with its words, file and a delegation of its reviewer."""
+    otto = acme.actor("otto")
+    acme.person("petra")
+    acme.role("petra", "approver")
+    terms = Terms(
+        account_id=account_id,
+        pool_id=acme.pools["h100"],
+        kind="raise",
+        units=60,
+        purpose=SECRET,
+    )
+    it = acme.run(Submit(terms=terms), by=otto).result
+    acme.run(Comment(request_id=it.request_id, text=SECRET), by=otto)
+    file = Attach(request_id=it.request_id, name=f"{SECRET}.txt", content=SECRET.encode())
+    attached = acme.run(file, by=otto).result
+    delegate = SetDelegate(
+        delegate_id=acme.people["bob"], starts_at=NOW, ends_at=NOW + timedelta(days=7)
+    )
+    made = acme.run(delegate, by=acme.actor("petra")).result
+    return {
+        "request_id": str(it.request_id),
+        "attachment_id": str(attached.attachment_id),
+        "delegation_id": str(made.delegation_id),
     }
 
 

@@ -29,6 +29,15 @@ REQUEST_FILES = [
     ),
     *(ROOT / "quota" / name for name in ("recording.py", "loading/quotas.py", "tree_guard.py")),
     *(ROOT / "quota" / "domain" / name for name in ("changes.py", "promise.py")),
+    *(
+        ROOT / "quota" / "commands" / f"{name}.py"
+        for name in ("requests", "reviews", "request_policy")
+    ),
+    *(ROOT / "quota" / name for name in ("requesting.py", "loading/requests.py")),
+    *(
+        ROOT / "quota" / "domain" / f"{name}.py"
+        for name in ("requests", "routing", "provisioning", "attachments")
+    ),
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
