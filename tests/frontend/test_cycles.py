@@ -7,6 +7,9 @@ import re
 import psycopg
 import pytest
 
+from ledger import scope
+from quota.queries import cycle_entries as queries
+from quota.queries.cycles import cycle, viewer
 from tests.quota.cycles.conftest import Table, use  # noqa: F401  # a fixture
 from tests.world import NOW
 
