@@ -8,6 +8,8 @@ from django.test import Client, TransactionTestCase
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
+from quota.commands.requests import Submit
+from quota.domain.requests import Terms
 from tenancy.domain.roles import Scope
 from tests import world
 from tests.api.conftest import fresh_token
@@ -20,27 +22,49 @@ EXAMPLES = 15
 KNOWN = {"name": "vision", "person": "bob"}
 
 
+def waiting(acme: world.Tenant) -> dict[str, str]:
+    """A request of Alice's that waits for somebody."""
+    acme.person("petra")
+    acme.role("petra", "approver")
+    terms = Terms(
+        account_id=acme.accounts["nlp"],
+        pool_id=acme.pools["h100"],
+        kind="raise",
+        units=60,
+        purpose="train",
+    )
+    made = acme.run(Submit(terms=terms), by=acme.actor("alice")).result
+    return {"request_id": str(made.request_id)}
+
+
 class Contract(TransactionTestCase):
     """One tenant, some requests of each kind, by a machine and by an operator."""
 
     def test_a_machine_with_every_scope_is_answered_as_documented(self):
-        token = fresh_token(world.acme(), *Scope)
-        self.check_all(headers={"Authorization": f"Bearer {token}"}, excluded_checks=EXCLUDED)
+        acme = world.acme()
+        token = fresh_token(acme, *Scope)
+        self.check_all(
+            KNOWN | waiting(acme),
+            headers={"Authorization": f"Bearer {token}"},
+            excluded_checks=EXCLUDED,
+        )
 
     def test_an_operator_with_a_session_is_answered_as_documented(self):
         """Machines may not change the tree, so only a person gets past the permission there."""
         acme = world.acme()
+        asked = waiting(acme)
         client = Client()
         client.force_login(acme.login("otto"))
         secret = "a" * 32
         self.check_all(
+            KNOWN | asked,
             headers={"X-CSRFToken": secret},
             cookies={"sessionid": client.cookies["sessionid"].value, "csrftoken": secret},
             # Whoever leaves out the cookie on purpose gets ours all the same.
             excluded_checks=[*EXCLUDED, ignored_auth],
         )
 
-    def check_all(self, **how: Any) -> None:
+    def check_all(self, known: dict[str, str], **how: Any) -> None:
         """Some requests of every operation."""
         document = schemathesis.openapi.from_wsgi(
             "/api/v1/schema?format=json", get_wsgi_application()
@@ -58,8 +82,8 @@ class Contract(TransactionTestCase):
             )
             @given(case=operation.as_strategy())
             def check(case):
-                for name in KNOWN.keys() & (case.path_parameters or {}).keys():
-                    case.path_parameters[name] = KNOWN[name]
+                for name in known.keys() & (case.path_parameters or {}).keys():
+                    case.path_parameters[name] = known[name]
                 case.call_and_validate(**how)
 
             with self.subTest(operation.label):
