@@ -14,6 +14,14 @@ from accounting.api.usage_reads import (
 )
 from ledger.api import EventOperation, EventsOperation
 from notices.api.notices import NoticesOperation, ReadNoticesOperation
+from preemption.api.plans import (
+    CancelOperation,
+    ConfirmOperation,
+    PlanOperation,
+    PlansOperation,
+    ReportsOperation,
+)
+from preemption.api.policies import PreemptionPolicyOperation
 from quota.api.admissions import AdmissionsOperation
 from quota.api.allocations import AllocationOperation, AllocationsOperation
 from quota.api.messages import (
@@ -114,6 +122,12 @@ urlpatterns = [
     path("pools/<str:pool>", PoolOperation.as_view(), name="api-pool"),
     path("pools/<str:pool>/quotas", PoolQuotasOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
+    path("preemption-plans", PlansOperation.as_view(), name="api-preemption-plans"),
+    path("preemption-plans/<uuid:plan_id>", PlanOperation.as_view(), name="api-preemption-plan"),
+    path("preemption-plans/<uuid:plan_id>/cancel", CancelOperation.as_view()),
+    path("preemption-plans/<uuid:plan_id>/confirm", ConfirmOperation.as_view()),
+    path("preemption-plans/<uuid:plan_id>/reports", ReportsOperation.as_view()),
+    path("preemption-policy", PreemptionPolicyOperation.as_view()),
     path("quota-plan", QuotaPlanOperation.as_view()),
     path("priorities", PrioritiesOperation.as_view(), name="priorities"),
     path("requests", RequestsOperation.as_view()),

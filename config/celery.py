@@ -65,6 +65,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 30,
         "options": {"queue": "deadlines", "expires": 30},
     },
+    "preemption-lapsed": {
+        "task": "preemption.tasks.lapse_plans",
+        "schedule": 30,
+        "options": {"queue": "deadlines", "expires": 30},
+    },
     "usage-partitions": {
         "task": "accounting.tasks.make_partitions",
         "schedule": crontab(hour=2, minute=10),

@@ -11,6 +11,7 @@ from config.api import operation
 from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
+from preemption import verification as preemption_verification
 from preemption.projectors import PROJECTORS as PREEMPTION
 from quota import event_reading, ports, tree_guard
 from quota import verification as quota_verification
@@ -76,6 +77,7 @@ def connect() -> None:
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("allocations", quota_verification.verify_allocations)
+    verification.register("preemption", preemption_verification.verify_preemption)
     guards.register(tree_guard.guard)
     guards.use_pools(allocations.pool_names)
     scope.use_directory(queries.organization_id_by_slug)

@@ -102,6 +102,16 @@ SENTENCES = {
     "of {pool_id}",
     "allocation.snapshot_reconciled": "Snapshot of {pool_id}: {known} known, {adopted} adopted, "
     "{ended} ended, {disputed} disputed",
+    "reservation.set": "Up to {units} units of {pool_id} set aside for {key} of {account_id}, "
+    "{tier}, until {until}",
+    "reservation.ended": "Nothing is set aside any more in {pool_id}: {why}",
+    "preemption.plan_made": "{units} units of {pool_id} to be taken back for {key} of "
+    "{account_id}, {tier}",
+    "preemption.action_reported": "{victim_id} gave {units} units of {pool_id} back, job {key}, "
+    "for {account_id}: {outcome}",
+    "preemption.plan_settled": "Plan of {account_id} to take units of {pool_id} back: {how}",
+    "preemption.policy_set": "Budgets of preemption set: {pool_share} of a pool in any "
+    "{pool_window_seconds} s, a job once in {job_window_seconds} s",
     "usage.source_registered": "Usage source {name} seen for the first time",
     "usage.batch_recorded": "{rows} usage rows recorded{beside}",
     "usage.settled": "Records that ended by {until} settled",

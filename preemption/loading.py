@@ -206,3 +206,16 @@ def names(
             for table, ids in (("quota_pool", pools), ("tenancy_account", accounts))
         ]
     return found[0], found[1]
+
+
+def pools_with_lapses(organization_id: UUID, *, now: datetime) -> list[UUID]:
+    """Pools in which a plan, or the time of what is set aside for one, is over."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT pool_id FROM preemption_plan "
+            "WHERE organization_id = %b AND state = 'open' AND until <= %b "
+            "UNION SELECT pool_id FROM quota_reservation "
+            "WHERE organization_id = %b AND until <= %b ORDER BY 1",
+            (organization_id, now, organization_id, now),
+        ).fetchall()
+    return [row[0] for row in rows]

@@ -209,7 +209,6 @@ class PreemptionPlans(msgspec.Struct, kw_only=True):
     next: str | None
 
 
-Share = Annotated[Decimal, Meta(ge=0, le=1)]
 Seconds = Annotated[int, Meta(ge=0, le=366 * 86_400)]
 
 
@@ -232,7 +231,7 @@ class PreemptionBudgets(msgspec.Struct, kw_only=True):
 class NewPreemptionBudgets(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """All budgets at once, and why."""
 
-    pool_share: Share
+    pool_share: Decimal
     pool_window_seconds: Seconds
     job_window_seconds: Seconds
     aged_per_day: Annotated[int, Meta(ge=0, le=1_000_000)]

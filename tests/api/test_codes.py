@@ -38,6 +38,9 @@ REQUEST_FILES = [
         ROOT / "quota" / "domain" / f"{name}.py"
         for name in ("requests", "routing", "provisioning", "attachments")
     ),
+    *sorted((ROOT / "preemption" / "commands").glob("*.py")),
+    *sorted((ROOT / "preemption" / "api").glob("*.py")),
+    *(ROOT / "preemption" / "domain" / name for name in ("budgets.py", "values.py")),
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),

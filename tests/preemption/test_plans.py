@@ -107,8 +107,9 @@ def test_what_was_taken_is_a_fact_after_the_end_of_the_plan_too(crowded):
     told = crowded.report(plan, ("v19", "done"), now=now)
     assert [(r.status, r.code) for r in told.results] == [("changed", "done_late")]
     assert crowded.jobs.state("v19") == "preempted"
-    assert crowded.ask("next", 20, now=now).status == "wait"
-    assert crowded.ask("next", 15, now=now).status == "plan"
+    # Five units are free now, and fifteen of the budget are left.
+    assert crowded.ask("next", 21, now=now).status == "wait"
+    assert crowded.ask("next", 20, now=now).status == "plan"
     clean(crowded)
 
 

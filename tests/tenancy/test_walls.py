@@ -18,6 +18,7 @@ from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
 from tests.accounting import sample_rates
+from tests.preemption import sample_plans
 from tests.quota.cycles import sample_cycles
 from tests.quota.requests import sample_requests
 from tests.world import NOW, Tenant, record
@@ -91,6 +92,7 @@ def place(owner) -> Tenant:
     sample_rates.publish(acme)
     sample_requests.asked(acme)
     sample_cycles.reviewed(acme)
+    sample_plans.planned(acme)
     told(acme)
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount

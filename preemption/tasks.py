@@ -1,0 +1,40 @@
+"""Tasks of preemption: thin, one organization each, harmless when late, doubled or lost.
+
+A plan whose time is over is judged so by every question about its pool, and settled by the next
+command there if no task came first.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+from celery import shared_task
+
+from ledger import scope
+from ledger.execution import Context, execute
+from ledger.types import SYSTEM
+from preemption import loading
+from preemption.commands.settling import LapsePlans
+
+LAPSE_SECONDS: Final = 30
+
+
+@shared_task
+def lapse_plans() -> None:
+    """Hand every organization's plans out on their own: one that fails stops no other."""
+    for organization_id in scope.organization_ids():
+        lapse_plans_of.apply_async(
+            (str(organization_id),), queue="deadlines", expires=LAPSE_SECONDS
+        )
+
+
+@shared_task
+def lapse_plans_of(organization_id: str) -> None:
+    """Settle what is over, one pool at a time, so that none waits for all."""
+    now = datetime.now(UTC)
+    place = UUID(organization_id)
+    with scope.reading(place):
+        pools = loading.pools_with_lapses(place, now=now)
+    context = Context(organization_id=place, actor=SYSTEM, now=now, reason="lapsed")
+    for pool_id in pools:
+        execute(LapsePlans(pool_id=pool_id), context)
