@@ -45,4 +45,7 @@ def block(found: Block, *, pool: str, account: str | None) -> str:
     """A reason as one sentence."""
     said = _BLOCKS[found.limit].format(pool=pool, account=account, available=found.available)
     short = f"; {found.short_by} short" if found.short_by else ""
-    return f"{said[0].upper()}{said[1:]}{short}."
+    # A name at the beginning stays as it is written: names tell capital letters from small ones.
+    is_named = _BLOCKS[found.limit].startswith("{")
+    begin = said[0] if is_named else said[0].upper()
+    return f"{begin}{said[1:]}{short}."

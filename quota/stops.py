@@ -66,10 +66,12 @@ def stop_of(one: AccountStanding, *, free: int, above: Above | None = None) -> S
             f"Once {one.overshoot:,} units are given back or the guarantee rises, it counts again.",
         )
     if free < one.available:
+        # Only who has some of its guarantee left may call it in.
+        claim = " A job within the guarantee makes borrowers give way."
         return Stop(
             "capacity",
             f"Its quota would allow {one.available:,}, but only {free:,} units are free: others "
-            "use the rest. A job within the guarantee makes borrowers give way.",
+            f"use the rest.{claim if one.used < one.subtree else ''}",
             "More becomes free as jobs end.",
         )
     if limit is not None and one.used + one.available >= one.subtree + limit:

@@ -18,6 +18,7 @@ from quota.domain.promise import Promise, promise_of
 from quota.domain.values import Pool, Quota
 from quota.loading import quotas as loading
 from quota.loading.quotas import Paths
+from tenancy.tree_history import tree_at
 
 HISTORY_TYPES = (
     "quota.set",
@@ -157,7 +158,7 @@ def quotas_of_account(
     )
     found.update({pool_id: book.cell(account_id) for pool_id, book in settled.items()})
     said = [(pool_id, account_id, cell) for pool_id, cell in found.items()]
-    return _rows(organization_id, pools, said)
+    return _rows(organization_id, pools, said, source)
 
 
 def quotas_of_pool(
@@ -183,7 +184,7 @@ def quotas_of_pool(
         for account, cell in book.cells.items()
         if among is None or account in among
     ]
-    rows = _rows(organization_id, pools, said)
+    rows = _rows(organization_id, pools, said, source_at(now, as_of))
     return [row for row in rows if row.account > after][: min(limit, LIST_MAX)]
 
 
@@ -355,14 +356,19 @@ def _books_then(
 
 
 def _rows(
-    organization_id: UUID, pools: Mapping[UUID, Pool], said: Iterable[tuple[UUID, Any, Cell]]
+    organization_id: UUID,
+    pools: Mapping[UUID, Pool],
+    said: Iterable[tuple[UUID, Any, Cell]],
+    source: Source,
 ) -> list[QuotaRow]:
-    """Quotas that say something, by pool and account."""
+    """Quotas that say something, by pool and account, with the names of the instant."""
     said = [one for one in said if one[2] != NO_CELL]
     mentioned: set[Any] = set()
     for _, account, cell in said:
         mentioned |= {account, cell.temporary.lender if cell.temporary else None}
     names = _names(organization_id, mentioned - {None})
+    if source.then:
+        names |= {node[0]: node[1] for node in tree_at(organization_id, source.at)}
     found = [_row(pool_id, pools[pool_id], account, cell, names) for pool_id, account, cell in said]
     return sorted(found, key=lambda row: (row.pool, row.account))
 

@@ -8,7 +8,7 @@ import pytest
 from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
 from quota.wire import Ask
-from tenancy.commands.accounts import ArchiveAccount, MoveAccount
+from tenancy.commands.accounts import ArchiveAccount, MoveAccount, RenameAccount
 from tests.api.conftest import fresh_token, is_problem, signed_in, speaking
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -142,10 +142,14 @@ def test_a_past_instant_has_its_own_tree(acme, otto):
     assert standing(otto, "research", **past)["subtree"] == 4
     assert standing(otto, "production", **past)["subtree"] == 0
     assert quotas(otto, **past) == {"nlp": 4}
+    rename = RenameAccount(account_id=acme.accounts["nlp"], name="language", description="")
+    acme.run(rename, now=now())
+    assert quotas(otto) == {"language": 6}
+    assert quotas(otto, **past) == {"nlp": 4}
     future = {"as_of": (now() + HOUR).isoformat()}
     is_problem(otto.get("pools/h100/quotas", future), 400, "as_of_in_future")
     long_ago = {"as_of": "2001-01-01T00:00:00Z"}
-    is_problem(otto.get("accounts/nlp/quotas/h100", long_ago), 404, "account_unknown")
+    is_problem(otto.get("accounts/language/quotas/h100", long_ago), 404, "account_unknown")
 
 
 def test_a_careful_change_names_what_it_saw(acme, otto):
