@@ -18,18 +18,16 @@ them, and with free = usable - use the rule becomes
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from quota.domain.batch import Block, LimitName, Need, PoolState
 from quota.domain.column import Column
-from quota.domain.tree import NO_PARENT, QuotaTree, Shape, evaluate, headroom_of
+from quota.domain.tree import DEPTH_MAX, NO_PARENT, Shape
 from quota.domain.values import AccountKey, Tier
 
 
 class Accounts:
     """The tree of accounts as rows, shared by the pools of a batch."""
 
-    __slots__ = ("keys", "parents", "row_of", "shape")
+    __slots__ = ("_shape", "keys", "order", "parents", "row_of")
 
     def __init__(self, parents: dict[AccountKey, AccountKey | None]) -> None:
         """Account to parent, in any order.
@@ -43,7 +41,32 @@ class Accounts:
         self.parents = [
             NO_PARENT if above is None else self.row_of[above] for above in parents.values()
         ]
-        self.shape = Shape.build(self.parents)
+        self._shape: Shape | None = None
+        self.order = self._from_the_top()
+
+    @property
+    def shape(self) -> Shape:
+        """The same as arrays; made when somebody asks."""
+        if self._shape is None:
+            self._shape = Shape.build(self.parents)
+        return self._shape
+
+    def _from_the_top(self) -> list[int]:
+        """Rows, parents before their children."""
+        parents = self.parents
+        depth = [-1] * len(parents)
+        for start in range(len(parents)):
+            path, row = [], start
+            while row != NO_PARENT and depth[row] < 0 and len(path) <= DEPTH_MAX:
+                path.append(row)
+                row = parents[row]
+            above = -1 if row == NO_PARENT else depth[row]
+            if (row != NO_PARENT and above < 0) or above + len(path) > DEPTH_MAX:
+                Shape.build(parents)  # refuses it, and says which row
+                raise AssertionError("neither too deep nor in a circle")
+            for steps, passed in enumerate(reversed(path), start=1):
+                depth[passed] = above + steps
+        return sorted(range(len(parents)), key=depth.__getitem__)
 
 
 class Book:
@@ -54,12 +77,6 @@ class Book:
         self.pool = state.pool
         self._accounts = accounts
         quotas = [state.quota(account) for account in accounts.keys]
-        self._tree = QuotaTree.build(
-            accounts.shape,
-            guaranteed=[[quota.guaranteed] for quota in quotas],
-            borrowing=[[quota.borrowing_limit] for quota in quotas],
-            lending=[[quota.lending_limit] for quota in quotas],
-        )
         self._guarantee = [quota.guaranteed for quota in quotas]
         rows = len(quotas)
         entitled, slow, self._guaranteed_use = [0] * rows, [0] * rows, [0] * rows
@@ -72,8 +89,14 @@ class Book:
             slow[row] = holding.guaranteed + holding.slow_borrowed
             self._slow_spot += holding.slow_spot
             in_use += holding.total
-        standing = evaluate(self._tree, [[units] for units in entitled])
-        self.column = Column.of(self._tree, standing, 0)
+        self.column = Column.build(
+            parent=accounts.parents,
+            order=accounts.order,
+            guaranteed=self._guarantee,
+            borrowing=[quota.borrowing_limit for quota in quotas],
+            lending=[quota.lending_limit for quota in quotas],
+            own_use=entitled,
+        )
         self._slow = Column(
             parent=accounts.parents,
             subtree=self._guarantee,
@@ -92,8 +115,7 @@ class Book:
 
     def headrooms(self) -> list[int]:
         """`available` of every account now, not clamped."""
-        used = np.array(self.column.used, dtype=np.int64).reshape(-1, 1)
-        return headroom_of(self._tree, used)[:, 0].tolist()
+        return [self.column.headroom(row) for row in range(len(self._guarantee))]
 
     def is_slow(self, reclaim_seconds: int) -> bool:
         return reclaim_seconds > self.pool.reclaim_target_seconds

@@ -4,7 +4,7 @@
 asks along it. Both follow the same formulas, and a property test holds them together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,6 +61,34 @@ class Column:
             ],
             used=standing.used[:, pool].tolist(),
         )
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        parent: list[int],
+        order: Iterable[int],
+        guaranteed: Sequence[int],
+        borrowing: list[Limit],
+        lending: Sequence[Limit],
+        own_use: Sequence[int],
+    ) -> "Column":
+        """From one pool's amounts, one per row: for few accounts much less work than the arrays
+        of a tree, for many hardly more.
+
+        Args:
+            order: all rows, parents before their children.
+        """
+        subtree, local, used = list(guaranteed), [0] * len(parent), list(own_use)
+        for row in reversed(list(order)):
+            above, limit = parent[row], lending[row]
+            if above == NO_PARENT:
+                continue
+            if limit is not None:
+                local[row] = max(0, subtree[row] - limit)
+            subtree[above] += subtree[row] - local[row]
+            used[above] += max(0, used[row] - local[row])
+        return cls(parent=parent, subtree=subtree, local=local, borrowing=borrowing, used=used)
 
     def add(self, row: int, units: int) -> int:
         """Enter use at a node, or take it back (negative), up to where nothing changes.

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quota.domain.book import Accounts
 from quota.domain.column import Column
 from quota.domain.tree import NO_PARENT, QuotaTree, Shape, Standing, evaluate
 
@@ -188,3 +189,29 @@ def test_use_added_step_by_step_is_use_recomputed(
     assert [column.headroom(row) for row in rows] == now.headroom[:, 0].tolist()
     for row in rows:
         assert column.headroom(row) == min(bound.units for bound in column.bounds(row))
+
+
+@given(pools(), st.randoms(use_true_random=False))
+@settings(max_examples=300)
+def test_a_column_of_its_own_amounts_is_the_tree_s_column(
+    given_pools: list[list[Node]], random
+) -> None:
+    nodes = given_pools[0]
+    tree, standing = arrays(given_pools)
+    names = list(range(len(nodes)))
+    random.shuffle(names)
+    accounts = Accounts(
+        {row: None if nodes[row].parent == NO_PARENT else nodes[row].parent for row in names}
+    )
+    shuffled = [nodes[key] for key in accounts.keys]
+    column = Column.build(
+        parent=accounts.parents,
+        order=accounts.order,
+        guaranteed=[node.g for node in shuffled],
+        borrowing=[node.borrowing for node in shuffled],
+        lending=[node.lending for node in shuffled],
+        own_use=[node.use for node in shuffled],
+    )
+    for row, key in enumerate(accounts.keys):
+        assert column.used[row] == standing.used[key, 0]
+        assert column.headroom(row) == standing.headroom[key, 0]
