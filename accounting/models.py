@@ -5,14 +5,28 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from accounting.rate_models import RateGrade, RateLine, RateVersion
+from accounting.statement_models import (
+    Commitment,
+    Credit,
+    MonthClose,
+    StatementLine,
+    StatementPart,
+    StatementTerms,
+)
 
 __all__ = (
+    "Commitment",
+    "Credit",
     "DecayedUsage",
     "FairshareState",
+    "MonthClose",
     "OpenUsage",
     "RateGrade",
     "RateLine",
     "RateVersion",
+    "StatementLine",
+    "StatementPart",
+    "StatementTerms",
     "UsageBatch",
     "UsageDay",
     "UsageKey",

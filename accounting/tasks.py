@@ -4,14 +4,16 @@ What they do is also true without them: records whose end has passed count from 
 when somebody asks, and a batch makes the partitions it needs.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from celery import shared_task
 
 from accounting import allocated_usage, partitions
+from accounting.commands.statements import CloseMonth
 from accounting.commands.usage import SettleUsage
+from accounting.queries import statements
 from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
@@ -57,3 +59,31 @@ def meter_allocations() -> None:
 def meter_allocations_of(organization_id: str) -> None:
     """Let what an organization's ended allocations held become usage."""
     allocated_usage.meter(UUID(organization_id), now=datetime.now(UTC))
+
+
+@shared_task
+def close_months() -> None:
+    """Hand every organization's closing month out on its own, also where a close was cut off."""
+    for organization_id in scope.organization_ids():
+        with scope.reading(organization_id):
+            rows = statements.closes(organization_id, limit=1)
+        if rows and rows[0].state == "closing" and not rows[0].waits:
+            close_month_of.apply_async(
+                (str(organization_id), rows[0].month.isoformat()),
+                queue="exports",
+                expires=SETTLE_SECONDS,
+            )
+
+
+@shared_task
+def close_month_of(organization_id: str, month: str) -> None:
+    """Draw a month's statements, chunk by chunk, until it is closed."""
+    # What has ended is use by then, so that no statement waits for it.
+    allocated_usage.meter(UUID(organization_id), now=datetime.now(UTC))
+    command = CloseMonth(month=date.fromisoformat(month))
+    while True:
+        context = Context(
+            organization_id=UUID(organization_id), actor=SYSTEM, now=datetime.now(UTC)
+        )
+        if execute(command, context).result.closed:
+            return

@@ -65,6 +65,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 30,
         "options": {"queue": "deadlines", "expires": 30},
     },
+    "months-closing": {
+        "task": "accounting.tasks.close_months",
+        "schedule": 60,
+        "options": {"queue": "deadlines", "expires": 60},
+    },
     "preemption-lapsed": {
         "task": "preemption.tasks.lapse_plans",
         "schedule": 30,

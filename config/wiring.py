@@ -7,6 +7,8 @@ from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
 from accounting.queries import evidence
 from accounting.rate_projectors import PROJECTORS as RATES
+from accounting.statement_projectors import PROJECTORS as STATEMENTS
+from accounting.statement_verification import verify_statements
 from config.api import operation
 from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
@@ -48,6 +50,7 @@ COMMAND_MODULES = (
     "accounting.commands.usage",
     "accounting.commands.fairshare",
     "accounting.commands.rates",
+    "accounting.commands.statements",
     "preemption.commands.policies",
     "preemption.commands.plans",
     "preemption.commands.reports",
@@ -59,6 +62,7 @@ NOTICE_MODULES = (
     "notices.kinds.access",
     "notices.kinds.usage",
     "notices.kinds.requests",
+    "notices.kinds.cycles",
 )
 
 
@@ -73,9 +77,11 @@ def connect() -> None:
     projection.register(CYCLES)
     projection.register(ACCOUNTING)
     projection.register(RATES)
+    projection.register(STATEMENTS)
     projection.register(PREEMPTION)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
+    verification.register("statements", verify_statements)
     verification.register("allocations", quota_verification.verify_allocations)
     verification.register("preemption", preemption_verification.verify_preemption)
     guards.register(tree_guard.guard)

@@ -8,7 +8,7 @@ from uuid import UUID
 from accounting import rate_events as events
 from accounting.domain import rate_cards
 from accounting.domain.rate_cards import WAY_OUT, RateLine, RateVersion
-from accounting.queries import rates
+from accounting.queries import rates, statements
 from ledger.errors import Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
@@ -79,7 +79,10 @@ def publish_rate_card(command: PublishRateCard, unit: Unit) -> RateVersionRef:
         memory_flavor=None if memory is None else _flavor(memory, flavors, "memory_flavor"),
     )
     rate_cards.check_publish(
-        rates.rate_card(unit.organization_id), version, now=unit.now, closed_until=None
+        rates.rate_card(unit.organization_id),
+        version,
+        now=unit.now,
+        closed_until=statements.closed_until(unit.organization_id),
     )
     unit.record(_published(version, currency))
     return RateVersionRef(version_id=version.id, effective_from=version.effective_from)
@@ -149,6 +152,14 @@ def set_rate_grade(command: SetRateGrade, unit: Unit) -> RateGradeRef:
             f"A grade cannot change the prices of past use. {WAY_OUT}",
             field="effective_from",
             facts={"earliest": unit.now.isoformat()},
+        )
+    closed_until = statements.closed_until(unit.organization_id)
+    if closed_until is not None and start < closed_until:
+        raise Refused(
+            "month_closed",
+            f"The months before {closed_until.isoformat()} are closed. {WAY_OUT}",
+            field="effective_from",
+            facts={"earliest": closed_until.isoformat()},
         )
     unit.record(
         events.RateGradeSet(

@@ -18,7 +18,7 @@ from quota.commands.policies import SetAdmissionPolicy
 from quota.commands.quotas import SetQuota
 from quota.wire import Ask
 from tests import world
-from tests.accounting import sample_rates
+from tests.accounting import sample_statements
 from tests.ledger.sample import Note, machine
 from tests.ledger.tampering import changes, undetected, undone
 from tests.preemption import sample_plans
@@ -51,7 +51,9 @@ def findings(place: Tenant) -> list[verification.Finding]:
 def test_what_nobody_touched_is_clean(place):
     report = verification.verify(place.id)
     assert report.findings == []
-    assert (report.lanes, report.checks) == (2, ["chain", "usage", "allocations", "projections"])
+    assert report.lanes == 2
+    assert report.checks == ["chain", *verification._verifiers, "projections"]
+    assert {"usage", "allocations", "preemption"} < set(report.checks)
     assert report.events == 25 + 5
 
 
@@ -263,7 +265,7 @@ def with_quota(place) -> Tenant:
     quota = {"account_id": place.accounts["nlp"], "pool_id": place.pools["h100"], "guaranteed": 8}
     place.run(SetQuota(**quota), reason="test")
     place.run(SetQuota(**quota, effective_at=NOW + timedelta(days=1)), reason="test")
-    sample_rates.publish(place)
+    sample_statements.closed(place)
     sample_requests.asked(place)
     sample_cycles.reviewed(place)
     sample_plans.planned(place)
@@ -307,9 +309,8 @@ def test_a_row_of_a_projection_that_differs_is_named_with_its_columns(place, own
 def test_the_command_exits_with_1_and_names_the_event(place, owner):
     out = StringIO()
     call_command("ledger", "verify", "--organization", "acme", stdout=out)
-    assert (
-        "30 events in 2 lanes; chain, usage, allocations, projections: all right" in out.getvalue()
-    )
+    checks = ", ".join(["chain", *verification._verifiers, "projections"])
+    assert f"30 events in 2 lanes; {checks}: all right" in out.getvalue()
     with undone(owner, "ledger_event"):
         event_id = owner.execute(
             "UPDATE ledger_event SET reason = 'no' WHERE organization_id = %s AND lane_seq = 5 "

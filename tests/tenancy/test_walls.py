@@ -17,7 +17,7 @@ from quota.commands.quotas import SetQuota
 from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
-from tests.accounting import sample_rates
+from tests.accounting import sample_statements
 from tests.preemption import sample_plans
 from tests.quota.cycles import sample_cycles
 from tests.quota.requests import sample_requests
@@ -89,7 +89,7 @@ def place(owner) -> Tenant:
     times = {"hold_seconds": 60, "lease_seconds": 600, "heartbeat_seconds": 60}
     acme.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")
     acme.run(AdmitBatch(requests=(job,)))
-    sample_rates.publish(acme)
+    sample_statements.closed(acme)
     sample_requests.asked(acme)
     sample_cycles.reviewed(acme)
     sample_plans.planned(acme)

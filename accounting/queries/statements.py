@@ -1,0 +1,325 @@
+"""Closes, terms, credits and commitments, and the stored lines of closed months. All run inside
+`scope.reading` or a command."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from accounting.domain import lines, statements
+from accounting.domain.lines import Key, Kind, Line, Terms
+from accounting.domain.statements import Finding, Month, State
+from accounting.statement_rating import Ground
+from ledger.sql import server_cursor
+
+CLOSES_SHOWN = 36
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseRow:
+    """How far a close is: see `accounting.models.MonthClose`."""
+
+    month: date
+    state: State
+    started_at: datetime
+    started_by: str
+    starter_id: UUID | None
+    confirmed_by: str | None
+    waits: bool
+    accounts: int
+    drawn_accounts: int
+    drawn_through: UUID | None
+    chunks: int
+    lines: int
+    amount: Decimal
+    list_amount: Decimal
+    closed_at: datetime | None
+    digest: str | None
+
+    @property
+    def progress(self) -> float:
+        """Share of the accounts whose use is drawn."""
+        if self.state == "closed":
+            return 1.0
+        return self.drawn_accounts / self.accounts if self.accounts else 0.0
+
+
+_CLOSE = (
+    "month, state, started_at, started_by, starter_id, confirmed_by, waits, accounts, "
+    "drawn_accounts, drawn_through, chunks, lines, amount, list_amount, closed_at, digest"
+)
+
+
+def closes(organization_id: UUID, *, limit: int = CLOSES_SHOWN) -> list[CloseRow]:
+    """Closes, the latest month first."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_CLOSE} FROM accounting_monthclose WHERE organization_id = %b "
+            "ORDER BY month DESC LIMIT %b",
+            (organization_id, limit),
+        ).fetchall()
+    names = _CLOSE.split(", ")
+    return [CloseRow(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def close(organization_id: UUID, month: date) -> CloseRow | None:
+    """The close of a month; None: it is open."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            f"SELECT {_CLOSE} FROM accounting_monthclose WHERE organization_id = %b AND month = %b",
+            (organization_id, month),
+        ).fetchone()
+    if row is None:
+        return None
+    return CloseRow(**dict(zip(_CLOSE.split(", "), row, strict=True)))
+
+
+def closed_until(organization_id: UUID) -> datetime | None:
+    """The end of the last month that is closed or closing: prices before it are final."""
+    found = closes(organization_id, limit=1)
+    if not found:
+        return None
+    with server_cursor() as cursor:
+        zone = cursor.execute(
+            "SELECT time_zone FROM tenancy_organization WHERE id = %b", (organization_id,)
+        ).fetchone()[0]
+    return statements.month_of(found[0].month, ZoneInfo(zone)).end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsRow:
+    """Terms, and since which month; None: those that hold as long as nothing is said."""
+
+    from_month: date | None
+    terms: Terms
+    two_persons: bool
+
+
+def terms_of(organization_id: UUID, month: date) -> TermsRow:
+    """The terms of a month's statements."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT from_month, idle_share, lending_share, ladder::text, two_persons "
+            "FROM accounting_statementterms WHERE organization_id = %b AND from_month <= %b "
+            "ORDER BY from_month DESC LIMIT 1",
+            (organization_id, month),
+        ).fetchone()
+    if row is None:
+        return TermsRow(from_month=None, terms=Terms(), two_persons=False)
+    since, idle, lending, ladder, two_persons = row
+    terms = Terms(
+        idle_share=idle.normalize(),
+        lending_share=lending.normalize(),
+        ladder=tuple(
+            (Decimal(above), Decimal(rate)) for above, rate in msgspec.json.decode(ladder)
+        ),
+    )
+    return TermsRow(from_month=since, terms=terms, two_persons=two_persons)
+
+
+def credits_of(here: Ground) -> list[Line]:
+    """The credits in a month's statements, at the place that the account has at its end."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, account_id, amount, about, reason FROM accounting_credit "
+            "WHERE organization_id = %b AND month = %b ORDER BY id",
+            (here.organization_id, here.month.first),
+        ).fetchall()
+    return [
+        lines.credit(
+            _plain(amount, here.places),
+            ref=id_,
+            account=account,
+            above=here.trees[-1][account],
+            about=about,
+            reason=reason,
+        )
+        for id_, account, amount, about, reason in rows
+    ]
+
+
+def commitments_of(here: Ground, charged: Sequence[Line]) -> list[Line]:
+    """What is missing to commitments, given everything else that is charged."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, account_id, amount FROM accounting_commitment "
+            "WHERE organization_id = %b AND from_month <= %b "
+            "AND (until_month IS NULL OR until_month >= %b) ORDER BY id",
+            (here.organization_id, here.month.first, here.month.first),
+        ).fetchall()
+    found = [
+        lines.commitment(
+            _plain(amount, here.places),
+            charged,
+            ref=id_,
+            account=account,
+            above=here.trees[-1][account],
+        )
+        for id_, account, amount in rows
+    ]
+    return [line for line in found if line is not None]
+
+
+_LINE = (
+    "account_id, above, of_kind, kind, pool_id, flavor_id, tier, grade, version_id, ref_id, about, "
+    "unit_seconds, price, list_price, amount, list_amount, facts::text"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLine:
+    """A line of a closed month and where it is stored."""
+
+    chunk: int
+    line_no: int
+    line: Line
+
+
+def stored_lines(
+    organization_id: UUID, month: date, *, under: UUID | None = None, places: int
+) -> list[StoredLine]:
+    """The lines of a month that are drawn, in order.
+
+    Args:
+        under: of this account and all that were below it.
+    """
+    which = "" if under is None else "AND above @> ARRAY[%b::uuid]"
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT chunk, line_no, {_LINE} FROM accounting_statementline "
+            f"WHERE organization_id = %b AND month = %b {which} ORDER BY chunk, line_no",
+            (organization_id, month, *(() if under is None else (under,))),
+        ).fetchall()
+    return [StoredLine(row[0], row[1], _line(row[2:], places)) for row in rows]
+
+
+def charged_for(organization_id: UUID, month: date, *, places: int) -> Iterator[Line]:
+    """What was charged for a closed month so far: its lines and every adjustment about it."""
+    for one in stored_lines(organization_id, month, places=places):
+        if not one.line.adjusts:
+            yield one.line
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT {_LINE} FROM accounting_statementline WHERE organization_id = %b "
+            "AND about = %b AND kind = 'adjustment' ORDER BY month, chunk, line_no",
+            (organization_id, month),
+        ).fetchall()
+    for row in rows:
+        yield _line(row, places)
+
+
+def _line(row: tuple, places: int) -> Line:
+    account, above, of_kind, kind, pool, flavor, tier, grade, version, ref, about, *values = row
+    unit_seconds, price, list_price, amount, list_amount, facts = values
+    return Line(
+        key=Key(
+            kind=Kind(of_kind),
+            account=account,
+            above=tuple(above),
+            pool=pool,
+            flavor=flavor,
+            tier=tier,
+            grade=grade,
+            version=version,
+            ref=ref,
+        ),
+        unit_seconds=unit_seconds,
+        price=price,
+        list_price=list_price,
+        amount=_plain(amount, places),
+        list_amount=_plain(list_amount, places),
+        about=about,
+        adjusts=kind == Kind.ADJUSTMENT,
+        facts=msgspec.json.decode(facts),
+    )
+
+
+def _plain(amount: Decimal, places: int) -> Decimal:
+    """At the decimals of the currency: the column has more."""
+    return amount.quantize(Decimal(1).scaleb(-places))
+
+
+_LATE = """
+SELECT min(first_started_at) FROM accounting_usagebatch
+WHERE organization_id = %b AND recorded_at >= %b AND first_started_at < %b
+"""
+CLOCKS_APART = timedelta(hours=1)
+"""A batch that was recorded while a close began may carry an earlier instant."""
+
+
+def months_with_late_use(organization_id: UUID, month: Month) -> list[date]:
+    """Closed months that something came for since the close before this one began, oldest first.
+    Records are sought by their start, so that a month may be named that nothing changed in."""
+    done = [one for one in closes(organization_id, limit=10_000) if one.month < month.first]
+    if not done:
+        return []
+    since = done[0].started_at - CLOCKS_APART
+    with server_cursor() as cursor:
+        first = cursor.execute(_LATE, (organization_id, since, month.start)).fetchone()[0]
+        zone = cursor.execute(
+            "SELECT time_zone FROM tenancy_organization WHERE id = %b", (organization_id,)
+        ).fetchone()[0]
+    if first is None:
+        return []
+    months = [statements.month_of(one.month, ZoneInfo(zone)) for one in reversed(done)]
+    return [one.first for one in months if one.end > first]
+
+
+_BATCHES = """
+SELECT count(*) FILTER (WHERE conflicts > 0), coalesce(sum(conflicts), 0),
+    count(*) FILTER (WHERE rejected > 0), coalesce(sum(rejected), 0)
+FROM accounting_usagebatch WHERE organization_id = %b AND first_started_at < %b
+    AND last_started_at >= %b AND recorded_at >= %b
+"""
+_DISPUTED = """
+SELECT coalesce(sum((payload->>'disputed')::bigint), 0) FROM (
+    SELECT DISTINCT ON (payload->>'pool_id') payload FROM ledger_event
+    WHERE organization_id = %b AND type = 'allocation.snapshot_reconciled'
+        AND occurred_at >= %b AND occurred_at < %b
+    ORDER BY payload->>'pool_id', occurred_at DESC
+) last
+"""
+
+
+def record_findings(organization_id: UUID, month: Month) -> list[Finding]:
+    """What is odd about the records of a month: refused, contradicting, disputed."""
+    with server_cursor() as cursor:
+        _, conflicts, _, rejected = cursor.execute(
+            _BATCHES, (organization_id, month.end, month.start, month.start)
+        ).fetchone()
+        disputed = cursor.execute(_DISPUTED, (organization_id, month.start, month.end)).fetchone()[
+            0
+        ]
+    found = (
+        ("records_contradict", conflicts, "records came again with other content"),
+        (
+            "records_rejected",
+            rejected,
+            "records were refused, for an unknown account, person or pool, say",
+        ),
+        (
+            "allocations_disputed",
+            disputed,
+            "jobs in the last snapshot of a pool are disputed between scheduler and allocations",
+        ),
+    )
+    return [
+        Finding(code, f"{count:,} {words}", (("count", str(count)),))
+        for code, count, words in found
+        if count
+    ]
+
+
+def pool_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Names of pools."""
+    with server_cursor() as cursor:
+        return dict(
+            cursor.execute(
+                "SELECT id, name FROM quota_pool WHERE organization_id = %b AND id = ANY (%b)",
+                (organization_id, list(ids)),
+            ).fetchall()
+        )

@@ -1,0 +1,37 @@
+"""A row in every table of statements."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+from accounting.commands.statements import (
+    AgreeCommitment,
+    CloseMonth,
+    GrantCredit,
+    SetStatementTerms,
+    StartClose,
+)
+from tests.accounting import sample_rates
+from tests.world import NOW, Tenant, record
+
+OCTOBER, NOVEMBER = date(2026, 10, 1), date(2026, 11, 1)
+
+
+def closed(tenant: Tenant) -> None:
+    """October is closed with a line and its parts; terms, a credit and a commitment hold."""
+    sample_rates.publish(tenant, effective_from=NOW - timedelta(days=60))
+    tenant.use(record("october", start=NOW - timedelta(days=40)))
+    terms = {"idle_share": Decimal(1), "lending_share": Decimal(0)}
+    ladder = ((Decimal("0.8"), Decimal("0.05")),)
+    nlp = {"account_id": tenant.accounts["nlp"], "amount": Decimal(5)}
+    for command in (
+        SetStatementTerms(from_month=NOVEMBER, ladder=ladder, **terms),
+        GrantCredit(**nlp, about=OCTOBER),
+        AgreeCommitment(**nlp, from_month=NOVEMBER),
+        StartClose(
+            month=OCTOBER,
+            accept=("telemetry_missing", "unrated_use", "records_rejected", "records_contradict"),
+        ),
+    ):
+        tenant.run(command, reason="test")
+    while not tenant.run(CloseMonth(month=OCTOBER)).result.closed:
+        pass
