@@ -63,6 +63,7 @@ NOTICE_MODULES = (
     "notices.kinds.usage",
     "notices.kinds.requests",
     "notices.kinds.cycles",
+    "notices.kinds.cycles",
 )
 
 
