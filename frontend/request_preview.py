@@ -121,6 +121,8 @@ def free_over_time(terms: Terms, trial: Trial, *, now: datetime, zone: ZoneInfo)
         lines.append(
             _line("Left if granted", trial.series_with, last, zone, color="--series-1", dash="dash")
         )
+    if not trial.fits and trial.rise:
+        lines.append(_needed(terms, trial, last, zone))
     least = min(one.free for one in trial.series)
     shape = layout(y_title="free units", height=220)
     shape["yaxis"] |= {"rangemode": "tozero"}
@@ -134,6 +136,13 @@ def free_over_time(terms: Terms, trial: Trial, *, now: datetime, zone: ZoneInfo)
     )
 
 
+def _needed(terms: Terms, trial: Trial, last: datetime, zone: ZoneInfo) -> dict[str, Any]:
+    """What would have to be free, as long as it is asked for."""
+    end = terms.ends_at or last
+    level = [FreeAt(at=trial.starts_at, promised=0, promisable=trial.rise)]
+    return _line("Needed", level, end, zone, color="--series-3", dash="dot")
+
+
 def _summary(trial: Trial, least: int) -> str:
     said = f"{numbers.units(trial.series[0].free)} units can be promised now"
     if least != trial.series[0].free:
@@ -141,6 +150,8 @@ def _summary(trial: Trial, least: int) -> str:
     if trial.fits and trial.rise:
         left = min(one.free for one in trial.series_with)
         said += f"; with this request {numbers.units(left)} at the least"
+    elif trial.rise:
+        said += f"; {numbers.units(trial.rise)} are needed"
     return f"{said}."
 
 

@@ -9,8 +9,11 @@ from django.test.utils import CaptureQueriesContext
 
 from frontend.views.requests import listing
 from ledger import scope
+from quota.commands.requests import Comment
 from quota.domain.requests import State
 from quota.queries.requests import attachments, comments, requests
+from tenancy.commands.accounts import ArchiveAccount
+from tenancy.commands.people import RevokeRole
 from tests.frontend.forms import hidden, text
 from tests.quota.requests.conftest import DAY
 from tests.world import NOW
@@ -372,3 +375,67 @@ def test_the_page_of_quota_leads_to_the_form(alice, desk):
     desk.policy(unknown_use_passes=True)
     desk.ask("nlp", 8)
     assert "Ask for a later end" in text(alice.get("/accounts/nlp/quota"))
+
+
+def test_a_role_lost_while_the_page_is_open(alice, desk):
+    alice.post(ASK, filled(step="draft"))
+    (row,) = stored(desk)
+    place = desk.place
+    command = RevokeRole(
+        account_id=place.accounts["nlp"], person_id=place.people["alice"], role="lead"
+    )
+    place.run(command)
+    assert alice.post(ASK, filled(step="save")).status_code == 403
+    htmx = {"HX-Request": "true", "HX-Target": "preview"}
+    assert "lead" in alice.post(ASK, filled(step="check"), headers=htmx)["X-Problem"]
+    draft = f"/requests/{row.request.id}/edit"
+    sent = filled(step="save", version=hidden(alice.get(draft), "version"))
+    assert alice.post(draft, sent).status_code == 403
+    assert stored(desk)[0].state == State.DRAFT
+
+
+def test_an_account_archived_meanwhile(alice, desk):
+    alice.post(ASK, filled(step="draft"))
+    (row,) = stored(desk)
+    desk.place.run(ArchiveAccount(account_id=desk.place.accounts["nlp"]))
+    assert alice.get(ASK).status_code == 200
+    draft = f"/requests/{row.request.id}/edit"
+    page = alice.post(draft, filled(step="save"))
+    assert page.status_code in (400, 403, 404, 409) and "archived" in text(page)
+    assert stored(desk)[0].state == State.DRAFT
+
+
+def test_a_form_sent_again_with_other_values(alice, desk):
+    alice.post(ASK, filled(step="save", key="k1"))
+    page = alice.post(ASK, filled(step="save", key="k1", pool="a100"))
+    assert page.status_code == 409 and "sent before with other values" in text(page)
+    again = filled(step="save", key=hidden(page, "key"), pool="a100")
+    assert alice.post(ASK, again).status_code == 302
+    assert len(stored(desk)) == 2
+
+
+def test_pages_ask_a_constant_number_of_questions(alice, desk):
+    it = desk.ask("nlp", 60)
+
+    def questions(address: str) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert alice.get(address).status_code == 200
+        return len(asked)
+
+    addresses = (address_of(it), f"{ASK}?account=nlp&pool=h100&units=24")
+    before = [questions(one) for one in addresses]
+    for number in range(5):
+        desk.run(Comment(request_id=it.request_id, text=f"word {number}"), by="alice")
+        desk.place.account(f"team-{number}", under="nlp")
+        desk.ask("nlp", 50, pool="a100")
+    assert [questions(one) for one in addresses] == before
+
+
+def test_use_and_price_are_told_or_unknown(alice, desk, known):
+    desk.quotas.set("nlp", 20)
+    asked = filled(kind="boost", units="10", step="check")
+    assert "unknown: no use was reported" in text(alice.post(ASK, asked))
+    known.mean, known.price = 0.625, "100"
+    seen = text(alice.post(ASK, asked))
+    assert "62.5" in seen and "at most 8 units" in seen
+    assert "1000 EUR" in seen and "for the whole time" in seen

@@ -11,35 +11,31 @@ from django.views.decorators.http import require_http_methods
 
 from frontend import parameters, request_words
 from frontend.forms.requests import (
-    GOOD,
-    UNTIL,
     USUAL_LENGTH,
     Ground,
     RequestForm,
-    initial_of,
-    usual_end,
 )
 from frontend.forms.sending import form_status, key_of, version_seen
 from frontend.pages import Page, PageRequest, page, render
 from frontend.request_preview import Look, enough, look
-from frontend.views.requests.one import extendable, visible
+from frontend.views.requests.filling import SELECT_MAX, filled, ground_of, initial_of_page
+from frontend.views.requests.one import visible
 from ledger import scope
 from ledger.errors import Conflict, Denied, DomainError, Invalid, NotFound
 from ledger.execution import Context, execute
 from ledger.ids import new_id
-from quota.commands.requests import SaveDraft, Submit, extension_of
-from quota.domain.requests import EDITABLE, Kind, State, Terms, Workload
-from quota.queries import pools_with_weights
-from quota.queries.quotas import QuotaRow, quotas_of_account
-from quota.queries.requests import RequestRow, requests
+from quota.commands.requests import SaveDraft, Submit
+from quota.domain.requests import EDITABLE, Kind, State, Terms
+from quota.queries.requests import RequestRow
 from quota.requesting import RequestAnswer
-from tenancy import policy, queries
-from tenancy.domain.roles import REQUEST_WRITE, granting
-from tenancy.queries import AccountRow
+from tenancy import queries
+from tenancy.domain.roles import REQUEST_WRITE
 
 CHECK, AUTOSAVE, DRAFT, SUBMIT = "check", "autosave", "draft", "save"
-SELECT_MAX = 100
-"""Beyond so many accounts one types a name rather than scrolls."""
+_SPENT = (
+    "This form was sent before with other values, and that request stands in your list. What you "
+    "typed is still here; hand it in again to ask for this, too."
+)
 COMMON_KINDS = 4
 """The first of them are seen at once; the others open."""
 
@@ -107,9 +103,9 @@ def _form(request: PageRequest, row: RequestRow | None) -> HttpResponse:
     posted = request.method == "POST"
     with scope.reading(here.id):
         wanted = (request.POST if posted else request.GET).get("account", "").strip()
-        ground = _ground(here, row, wanted)
-        initial = _initial(request, row, ground)
-    form = RequestForm(_filled(request.POST) if posted else None, ground=ground, initial=initial)
+        ground = ground_of(here, row, wanted)
+        initial = initial_of_page(request, row, ground)
+    form = RequestForm(filled(request.POST) if posted else None, ground=ground, initial=initial)
     desk = Desk(
         row=row,
         ground=ground,
@@ -144,135 +140,6 @@ def _form(request: PageRequest, row: RequestRow | None) -> HttpResponse:
 def _step(request: PageRequest) -> str:
     given = request.POST.get("step", CHECK)
     return given if given in (CHECK, AUTOSAVE, DRAFT, SUBMIT) else CHECK
-
-
-def _filled(data: Any) -> Any:
-    """What was sent, with the nearest request that would pass where its button was pressed."""
-    start, _, end = data.get("take_start", "").partition("|")
-    units = data.get("take_units", "")
-    if not start and not units:
-        return data
-    data = data.copy()
-    if units:
-        data["units"] = units
-    if start:
-        data["starts_at"] = start
-        data["lasts"], data["ends_at"] = (UNTIL, end) if end else (GOOD, "")
-    return data
-
-
-def _ground(here: Page, row: RequestRow | None, wanted: str) -> Ground:
-    """Accounts that one may ask for, and pools.
-
-    Raises:
-        Denied: for none.
-    """
-    tops = policy.accounts_with(here.actor, REQUEST_WRITE, here.id)
-    if not tops and row is None:
-        raise Denied(
-            "role_missing",
-            "Quota is asked for by those who lead an account. Ask the lead of yours.",
-            facts={"permission": REQUEST_WRITE, "roles": list(granting(REQUEST_WRITE))},
-        )
-    found = queries.accounts(here.id, under=tops, limit=SELECT_MAX + 1) if tops else []
-    first = queries.names_of(here.id, accounts=tops[:1])
-    names = {name: ident for ident, name in first.items()} | {one.name: one.id for one in found}
-    if row is not None:
-        names.setdefault(row.account, row.request.account_id)
-    if wanted and wanted not in names:
-        other = _other_account(here, wanted)
-        if other is not None:
-            names[other.name] = other.id
-    pools = {one.name: one.id for one in pools_with_weights(here.id)}
-    submitted = row is not None and row.request.state != State.DRAFT
-    return Ground(
-        accounts=names,
-        pools=pools,
-        zone=here.zone,
-        now=here.now,
-        fixed=row.request.terms if submitted else None,
-    )
-
-
-def _other_account(here: Page, name: str) -> AccountRow | None:
-    """One that is not among the first by name, if it may be asked for."""
-    try:
-        row = queries.account_by_name(here.id, name)
-    except NotFound:
-        return None
-    allowed = row.archived_at is None and here.may(REQUEST_WRITE, row.id)
-    return row if allowed else None
-
-
-def _initial(request: PageRequest, row: RequestRow | None, ground: Ground) -> dict[str, Any]:
-    """What the form says before anybody typed: the draft, the address, or what is usual."""
-    here = request.page
-    if row is not None:
-        terms = row.request.terms
-        return initial_of(terms, account=row.account, pool=row.pool, to_account=row.to_account)
-    if request.method == "POST":
-        return {}
-    extended = parameters.text(request.GET, "extend")
-    if extended:
-        return _extension(here, visible(here, parameters.ident(extended, what="request")))
-    account = parameters.text(request.GET, "account")
-    if account not in ground.accounts:
-        if account:
-            raise NotFound(
-                "account_unknown", "There is no such account for you to ask for.", field="account"
-            )
-        account = next(iter(ground.accounts))
-    quotas = {
-        one.pool: one for one in quotas_of_account(here.id, ground.accounts[account], now=here.now)
-    }
-    pool = parameters.choice(request.GET, "pool", ("", *ground.pools), "")
-    pool = pool or _usual_pool(ground, quotas)
-    held = quotas.get(pool)
-    usual = Kind.BOOST if held and held.quota.guaranteed else Kind.NEW
-    kind = parameters.choice(request.GET, "kind", ("", *Kind), usual) or usual
-    end = usual_end(here.now, here.zone)
-    purpose = ""
-    if kind == Kind.EXTENSION and held and held.ends_at:
-        end = usual_end(held.ends_at, here.zone)
-        purpose = _purpose_of_last(here, ground, account, pool)
-    return {
-        "account": account,
-        "pool": pool,
-        "kind": str(kind),
-        "units": parameters.whole(request.GET, "units"),
-        "lasts": UNTIL,
-        "ends_at": end,
-        "workload": str(Workload.TRAINING),
-        "tier": "guaranteed",
-        "purpose": purpose,
-    }
-
-
-def _usual_pool(ground: Ground, quotas: Mapping[str, QuotaRow]) -> str:
-    """Where the account has most; where it has nothing, the first one."""
-    most = max(quotas.values(), key=lambda one: one.quota.guaranteed, default=None)
-    return most.pool if most and most.quota.guaranteed else next(iter(ground.pools), "")
-
-
-def _extension(here: Page, row: RequestRow) -> dict[str, Any]:
-    """The form of a later end of what a request was granted."""
-    if not extendable(row):
-        raise Invalid("not_extendable", "This has no end that could be put off.", field="extend")
-    later = extension_of(row.request, ends_at=usual_end(row.request.terms.ends_at, here.zone))
-    return initial_of(later, account=row.account, pool=row.pool, to_account=None)
-
-
-def _purpose_of_last(here: Page, ground: Ground, account: str, pool: str) -> str:
-    """What the quota that runs was asked for, if it was asked for."""
-    found = requests(
-        here.id,
-        now=here.now,
-        account_ids=[ground.accounts[account]],
-        pool_id=ground.pools[pool],
-        states=(State.PROVISIONED,),
-        limit=1,
-    ).rows
-    return found[0].request.terms.purpose if found else ""
 
 
 def _terms(here: Page, desk: Desk) -> Terms | None:
@@ -361,7 +228,7 @@ def _execute(request: PageRequest, desk: Desk, command: Any) -> RequestAnswer | 
     except (Denied, NotFound):
         raise
     except Conflict as error:
-        desk.notice = error.detail
+        desk.notice = _SPENT if error.code == "idempotency_key_reused" else error.detail
         # What the first one did stands; the key of a refusal is spent.
         desk.key = str(new_id())
         if desk.row is not None:
