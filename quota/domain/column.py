@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quota.domain.tree import NO_PARENT, Limit, QuotaTree, Standing
+from quota.domain.tree import NO_PARENT, Limit
 
 LimitKind = Literal["borrowing_limit", "guarantees"]
 """What stops somebody in the tree: a node's own borrowing limit, or all that its root has."""
@@ -42,25 +42,6 @@ class Column:
         self._local = local
         self._borrowing = borrowing
         self.used = used
-
-    @classmethod
-    def of(cls, tree: QuotaTree, standing: Standing, pool: int) -> "Column":
-        """Take one pool out of the arrays."""
-        if not tree.shape.parent.size:
-            # Nobody has anything to do with the pool: arrays without rows have no columns either.
-            return cls(parent=[], subtree=[], local=[], borrowing=[], used=[])
-        limits = tree.borrowing[:, pool].tolist()
-        bounded = tree.borrowing_bounded[:, pool].tolist()
-        return cls(
-            parent=tree.shape.parent.tolist(),
-            subtree=tree.subtree[:, pool].tolist(),
-            local=tree.local[:, pool].tolist(),
-            borrowing=[
-                limit if has_limit else None
-                for limit, has_limit in zip(limits, bounded, strict=True)
-            ],
-            used=standing.used[:, pool].tolist(),
-        )
 
     @classmethod
     def build(

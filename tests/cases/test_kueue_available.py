@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from quota.domain.column import Column
 from quota.domain.tree import evaluate
 from tests.cases.quota_reading import published
 from tests.cases.reading import cases
+from tests.quota.columns import column_of
 
 CASES = cases("kueue_available.json")
 OURS = {
@@ -39,7 +39,7 @@ def test_use_added_and_removed_leaves_no_trace(case: dict[str, Any]) -> None:
     found = published(case["tree"])
     idle = evaluate(found.tree, [[0] * len(found.pools) for _ in found.names])
     for pool in range(len(found.pools)):
-        column = Column.of(found.tree, idle, pool)
+        column = column_of(found.tree, idle, pool)
         rows = range(len(found.names))
         for row in rows:
             column.add(row, found.use[row][pool])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quota.domain.book import Accounts
 from quota.domain.column import Column
 from quota.domain.tree import NO_PARENT, QuotaTree, Shape, Standing, evaluate
+from tests.quota.columns import column_of
 
 AMOUNT = st.one_of(st.integers(0, 12), st.integers(0, 2**53))
 LIMIT = st.one_of(st.none(), AMOUNT)
@@ -176,7 +177,7 @@ def test_use_added_step_by_step_is_use_recomputed(
     given_pools: list[list[Node]], data: st.DataObject
 ) -> None:
     tree, standing = arrays(given_pools)
-    column = Column.of(tree, standing, 0)
+    column = column_of(tree, standing, 0)
     uses = [node.use for node in given_pools[0]]
     for _ in range(data.draw(st.integers(0, 6))):
         row = data.draw(st.integers(0, len(uses) - 1))
