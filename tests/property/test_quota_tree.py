@@ -198,7 +198,7 @@ def test_a_column_of_its_own_amounts_is_the_tree_s_column(
     given_pools: list[list[Node]], random
 ) -> None:
     nodes = given_pools[0]
-    tree, standing = arrays(given_pools)
+    _, standing = arrays(given_pools)
     names = list(range(len(nodes)))
     random.shuffle(names)
     accounts = Accounts(
