@@ -12,10 +12,11 @@ from django.views.decorators.http import require_safe
 from frontend import parameters
 from frontend.history import names_for, sentence
 from frontend.pages import Page, PageRequest, page, render
-from frontend.quota_level import Below, Level, below, level
+from frontend.quota_level import Below, below
 from frontend.quota_words import Explained, explain
 from frontend.views.capacity import Seen, readable, seen_by
 from ledger.errors import Invalid
+from quota.levels import Level, level
 from quota.queries.capacity import NOTHING
 from quota.queries.quotas import ChangeRow, coming, history, quotas_of_account
 from quota.queries.standing import Ground, ground

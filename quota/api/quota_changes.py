@@ -62,7 +62,8 @@ class AccountQuotaOperation(_OneQuotaOperation):
         with scope.reading(here):
             account, row = self._place(caller, name, pool)
             self.authorize_reading(caller, account.id)
-            found = standings(here, account.id, [row.id], now=now, as_of=as_of)
+            readable = self.readable_ids(caller)
+            found = standings(here, account.id, [row.id], now=now, as_of=as_of, readable=readable)
         if not found:
             raise NotFound(
                 "account_unknown", "The account or the pool did not exist then.", field="as_of"

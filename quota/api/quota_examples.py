@@ -30,6 +30,10 @@ _STANDING = {name: value for name, value in _QUOTA.items() if name != "account"}
         "detail": "Its quota would allow 30, but only 12 units are free: others use the rest.",
         "way_out": "Wait for jobs to end; what borrows or runs as spot has to give way.",
     },
+    "level": {
+        "lenders": [{"account": "vision", "units": 12}],
+        "borrowers": [{"account": "nlp", "units": 10}],
+    },
     "version": 3,
 }
 QUOTAS_OF_POOL = answer_example(

@@ -79,12 +79,28 @@ class StopFacts(msgspec.Struct, kw_only=True):
     way_out: str
 
 
+class LevelPart(msgspec.Struct, kw_only=True):
+    """Units of an account, with all below it; `account` null: of those that are not named."""
+
+    account: str | None
+    units: int
+
+
+class LevelFacts(msgspec.Struct, kw_only=True):
+    """An account and those beside it, under the same account: what others may use of the
+    guarantees of each now, and what each uses above its guarantees. The largest are named."""
+
+    lenders: list[LevelPart]
+    borrowers: list[LevelPart]
+
+
 class QuotaStanding(msgspec.Struct, kw_only=True):
     """An account in a pool. `guaranteed` is its own, `subtree` adds what accounts below lend it.
     `used` counts here and below, without spot; `own` is held by the account itself. `lendable`:
     idle units of its own that others may use. `available`: what its entitlement leaves now;
     `potential`: with nothing used; `obtainable`: what is free of it. `overshoot`: use above all
-    the tree could give it. `version` is what a careful change sends as `expected_version`."""
+    the tree could give it. `level`: who lends and borrows beside it. `version` is what a careful
+    change sends as `expected_version`."""
 
     pool: str
     guaranteed: int
@@ -103,6 +119,7 @@ class QuotaStanding(msgspec.Struct, kw_only=True):
     potential: int
     obtainable: int
     stopped_by: StopFacts
+    level: LevelFacts
     version: int
 
 

@@ -1,8 +1,10 @@
 """Quotas over REST: those of a pool, and one account's standing in every pool."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
 from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
@@ -13,6 +15,7 @@ from quota.api import quota_examples as examples
 from quota.api import quota_wire as wire
 from quota.api.reading import AS_OF, QuotaOperation, fields_of
 from quota.domain.values import Quota
+from quota.levels import Part, level
 from quota.queries import quotas as queries
 from quota.queries.capacity import NOTHING, Held
 from quota.queries.quotas import QuotaRow
@@ -93,7 +96,14 @@ class AccountQuotasOperation(QuotaOperation):
             account = account_named(here, name)
             self.authorize_reading(caller, account.id)
             wanted = [self.pool(caller, pool)] if pool else list(self.pools(caller).values())
-            found = standings(here, account.id, [one.id for one in wanted], now=now, as_of=as_of)
+            found = standings(
+                here,
+                account.id,
+                [one.id for one in wanted],
+                now=now,
+                as_of=as_of,
+                readable=self.readable_ids(caller),
+            )
         return self.respond(wire.AccountQuotas(at=as_of or now, account=account.name, quotas=found))
 
 
@@ -160,8 +170,13 @@ def standings(
     *,
     now: datetime,
     as_of: datetime | None = None,
+    readable: frozenset[UUID] | None = None,
 ) -> list[wire.QuotaStanding]:
-    """One account in pools, by name. Runs inside `scope.reading`; none before it was opened."""
+    """One account in pools, by name. Runs inside `scope.reading`; none before it was opened.
+
+    Args:
+        readable: accounts that may be named beside it; None: all.
+    """
     here = organization_id
     base = ground(here, pool_ids, now=now, as_of=as_of)
     place = base.row_of.get(account_id)
@@ -171,17 +186,40 @@ def standings(
         one.pool_id: one
         for one in queries.quotas_of_account(here, account_id, now=now, as_of=as_of)
     }
+    beside = np.flatnonzero(base.tree.shape.parent == base.tree.shape.parent[place])
     known = versions(here, [f"quota:{account_id}:{pool}" for pool in pool_ids])
     return [
         _standing(
-            base, (place, column), terms.get(pool), known.get(f"quota:{account_id}:{pool}", 0)
+            base,
+            (place, column),
+            terms.get(pool),
+            version=known.get(f"quota:{account_id}:{pool}", 0),
+            level=_level(base, beside, column, readable),
         )
         for column, pool in enumerate(base.pool_ids)
     ]
 
 
+def _level(
+    base: Ground, rows: np.ndarray, column: int, readable: frozenset[UUID] | None
+) -> wire.LevelFacts:
+    found = level(base, rows, column, seen=lambda one: readable is None or one in readable)
+    if found is None:
+        return wire.LevelFacts(lenders=[], borrowers=[])
+    return wire.LevelFacts(lenders=_parts(found.lenders), borrowers=_parts(found.borrowers))
+
+
+def _parts(parts: Iterable[Part]) -> list[wire.LevelPart]:
+    return [wire.LevelPart(account=one.name, units=one.units) for one in parts]
+
+
 def _standing(
-    base: Ground, at: tuple[int, int], terms: QuotaRow | None, version: int
+    base: Ground,
+    at: tuple[int, int],
+    terms: QuotaRow | None,
+    *,
+    version: int,
+    level: wire.LevelFacts,
 ) -> wire.QuotaStanding:
     one, pool_id = base.at(*at), base.pool_ids[at[1]]
     pool, held = base.pools[pool_id], base.held.get(pool_id, {})
@@ -205,6 +243,7 @@ def _standing(
             detail=stop.detail,
             way_out=stop.way_out,
         ),
+        level=level,
         version=version,
     )
 

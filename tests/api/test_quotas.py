@@ -281,3 +281,23 @@ def test_another_tenant_finds_nothing(acme, globex, otto):
     assert charlie.get("scheduled-quotas").json()["changes"] == []
     is_problem(charlie.get("accounts/research/quotas"), 404, "account_unknown")
     is_problem(charlie.get("pools/a100"), 404, "pool_unknown")
+
+
+def test_who_lends_and_borrows_at_its_level_is_told_as_on_the_page(acme, otto):
+    put(otto, "nlp", 8, borrowing_limit=20)
+    put(otto, "vision", 20)
+    ask = Ask(key="a", account="nlp", person="bob", pool="h100", units=13)
+    acme.run(AdmitBatch(requests=(ask,)), now=now())
+    wanted = {
+        "lenders": [{"account": "vision", "units": 20}],
+        "borrowers": [{"account": "nlp", "units": 5}],
+    }
+    assert standing(otto, "nlp")["level"] == standing(otto, "vision")["level"] == wanted
+    assert standing(otto, "production")["level"] == {
+        "lenders": [{"account": "research", "units": 15}],
+        "borrowers": [],
+    }
+    # A lead of nlp may not know who the others are.
+    own = standing(signed_in(acme, "alice"), "nlp")["level"]
+    assert own["lenders"] == [{"account": None, "units": 20}]
+    assert own["borrowers"] == [{"account": "nlp", "units": 5}]
