@@ -120,6 +120,15 @@ SENTENCES = {
     "rates.published": "Rates in {currency} published, from {effective_from}",
     "rates.withdrawn": "Rates that did not hold yet withdrawn",
     "rates.grade_set": "Rate grade of {account_id} set to {grade} from {effective_from}",
+    "statement.terms_set": "Terms of statements set from {from_month}: idle share {idle_share}, "
+    "lending share {lending_share}",
+    "statement.credit_granted": "{account_id} was given back {amount} in the statement of {month}",
+    "statement.commitment_agreed": "{account_id} is charged at least {amount} a month from "
+    "{from_month}",
+    "statement.closing": "The month {month} began to close",
+    "statement.close_confirmed": "A second person confirmed the close of {month}",
+    "statement.drawn": "{lines} lines of {month} drawn: {amount}",
+    "statement.closed": "The month {month} closed: {statements} statements, {amount}",
     "ledger.lane_heads_recorded": "Heads of all hash chains recorded",
 }
 

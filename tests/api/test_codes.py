@@ -41,6 +41,11 @@ REQUEST_FILES = [
     *sorted((ROOT / "preemption" / "commands").glob("*.py")),
     *sorted((ROOT / "preemption" / "api").glob("*.py")),
     *(ROOT / "preemption" / "domain" / name for name in ("budgets.py", "values.py")),
+    *(ROOT / "accounting" / "commands" / f"{name}.py" for name in ("rates", "statements")),
+    *(
+        ROOT / "accounting" / "domain" / f"{name}.py"
+        for name in ("lines", "money", "rate_cards", "statements")
+    ),
 ]
 ITEM_FILES = [
     *(ROOT / "accounting" / name for name in ("staging.py", "priorities.py", "commands/usage.py")),
