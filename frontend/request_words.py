@@ -134,7 +134,7 @@ def _waiting(request: Request, asked: Sequence[str], zone: ZoneInfo) -> str:
     needed, given = request.approvals_needed or 1, len(request.approvals)
     who = any_of(asked) or "an operator"
     if needed > 1 and not given:
-        said = f"Two different people approve: {who}"
+        said = f"Two different people approve ({who})"
     elif needed > 1:
         said = f"{given} of {needed} approvals are given; {who} gives the next"
     else:
@@ -142,14 +142,15 @@ def _waiting(request: Request, asked: Sequence[str], zone: ZoneInfo) -> str:
     if request.due_at is None:
         return f"{said}."
     return (
-        f"{said}, until {numbers.moment(request.due_at, zone)}. "
-        "If nobody has by then, the next people up are asked as well."
+        f"{said}, by {numbers.moment(request.due_at, zone)}. "
+        "After that the next people up are asked as well."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a request's story. `text`: what somebody said, in their words."""
+    """One line of a request's story. `who`: empty where it came of itself; `text`: what somebody
+    said, in their words."""
 
     at: datetime
     who: str
@@ -163,7 +164,7 @@ def timeline(detail: RequestDetail, *, zone: ZoneInfo) -> list[Step]:
     return [
         Step(
             at=row.occurred_at,
-            who=row.actor_label,
+            who="" if row.type in _OF_ITSELF else row.actor_label,
             what=_said(row, detail.names, zone),
             text=_text(row),
             event=row,
@@ -186,6 +187,21 @@ _PLAIN: Final = {
     "request.reclaimed": "What was granted was taken back because it was not used",
     "request.commented": "said",
 }
+
+
+_OF_ITSELF: Final = frozenset(
+    {
+        "request.granted",
+        "request.provisioned",
+        "request.scheduled",
+        "request.reopened",
+        "request.expired",
+        "request.reclaimed",
+        "request.reminded",
+        "request.escalated",
+    }
+)
+"""What follows from something else; whose command it was recorded with says nothing."""
 
 
 def _said(row: EventRow, names: dict[UUID, str], zone: ZoneInfo) -> str:
@@ -225,5 +241,11 @@ def _text(row: EventRow) -> str:
         return payload.get("text", "")
     if row.type == "request.reopened":
         return payload.get("detail", "")
-    reasons = payload.get("reasons") or (payload.get("route") or {}).get("reasons") or ()
-    return " ".join([row.reason, *reasons]).strip()
+    if row.type == "request.granted":
+        return "\n".join(payload.get("reasons") or ())
+    if row.type in _OF_ITSELF:
+        return ""
+    route = payload.get("route") or {}
+    # Why it is granted at once is told where it is granted.
+    reasons = (route.get("reasons") or ()) if route.get("approvals") else ()
+    return "\n".join(one for one in (row.reason, *reasons) if one)

@@ -128,6 +128,11 @@ def test_every_state_is_accessible(
     judge("request-granted")
     page.goto("/requests")
     judge("requests")
+    waiting = team.ask(44, pool="a100")
+    page.context.clear_cookies()
+    sign_in(page, team.place, "petra")
+    page.goto(f"/requests/{waiting}")
+    judge("request-to-review")
     assert not problems, "\n".join(problems)
 
 

@@ -31,6 +31,7 @@ def test_changes_are_asked_for_and_it_is_handed_in_again(alice, desk):
     edit = f"{address_of(it)}/edit"
     form = alice.get(edit)
     assert "Account, pool and kind stay" in text(form)
+    assert "For how long, really?" in text(form)
     sent = filled(kind="boost", units="40", step="save", version=hidden(form, "version"))
     assert alice.post(edit, sent | {"account": "vision", "pool": "a100"}).status_code == 400
     assert alice.post(edit, sent).status_code == 302

@@ -26,6 +26,7 @@ from ledger.execution import Context, execute
 from ledger.ids import new_id
 from quota.commands.requests import SaveDraft, Submit
 from quota.domain.requests import EDITABLE, Kind, State, Terms
+from quota.queries.request_decisions import DecisionRow, decisions_of
 from quota.queries.requests import RequestRow
 from quota.requesting import RequestAnswer
 from tenancy import queries
@@ -129,10 +130,11 @@ def _form(request: PageRequest, row: RequestRow | None) -> HttpResponse:
             # All that is wrong at once, though the command stops at the first.
             desk.form.refuse([one for one in desk.preview.check.problems if one.field])
         beside = _siblings(here, desk)
+        question = _question(here, row) if ground.fixed else None
     return render(
         request,
         "requests/form.html",
-        _context(request, desk) | {"siblings": beside},
+        _context(request, desk) | {"siblings": beside, "question": question},
         status=form_status(request, form, notice=desk.notice if desk.step == SUBMIT else ""),
     )
 
@@ -267,6 +269,12 @@ def _siblings(here: Page, desk: Desk) -> list[str]:
     return [one.name for one in beside if one.id != row.id]
 
 
+def _question(here: Page, row: RequestRow | None) -> DecisionRow | None:
+    """What a reviewer asked last."""
+    asked = decisions_of(here.id, row.request.id) if row else []
+    return asked[-1] if asked and asked[-1].reason else None
+
+
 def _context(request: PageRequest, desk: Desk) -> dict[str, Any]:
     row, ground = desk.row, desk.ground
     kinds = [(str(kind), *words) for kind, words in request_words.KINDS.items()]
@@ -277,6 +285,7 @@ def _context(request: PageRequest, desk: Desk) -> dict[str, Any]:
         "version": desk.version,
         "row": row,
         "again": ground.fixed is not None,
+        "kind_title": request_words.KINDS[row.request.terms.kind][0] if row else "",
         "address": address,
         "accounts": list(ground.accounts) if len(ground.accounts) <= SELECT_MAX else [],
         "some_accounts": list(ground.accounts)[:SELECT_MAX],
