@@ -152,9 +152,12 @@ class Supervisor:
             )
         self._step("Migrating the database", lambda: self._manage("migrate", "--no-input"))
         if env_bool("APPORTION_DEMO_DATA", True) and LOAD_DEMO.exists():
-            self._step("Loading the sample organization", lambda: self._manage("load_demo"))
+            self._step("Loading the sample organization", self._load_demo)
         if static_files_changed(self.directory):
             self._step("Collecting static files", self._collect_static)
+
+    def _load_demo(self) -> None:
+        self._manage("load_demo", "--address", self.base_url)
 
     def _step(self, title: str, action: Callable[[], object]) -> None:
         if self.stopping.is_set():

@@ -130,7 +130,7 @@ class RequestsOperation(TermsOperation):
         with scope.reading(caller.organization_id):
             terms = self.terms(caller, body)
         command = SaveDraft(terms=terms) if body.draft else Submit(terms=terms)
-        return self.run(command, self.context(request, caller), status=201)
+        return self.run(command, self.context(request, caller), body=body, status=201)
 
 
 def _words(request: HttpRequest, name: str, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from config.api import bodies
 from config.api.faults import fault
 from config.api.schema import IDEMPOTENCY_KEY, describe
 from ledger import scope
-from ledger.errors import Invalid
+from ledger.errors import DomainError, Invalid
 from ledger.execution import execute
 from quota.api import requests_examples as examples
 from quota.api import requests_wire as wire
@@ -51,7 +51,12 @@ class AttachmentsOperation(RequestOperation):
         with scope.reading(caller.organization_id):
             self.seen(caller, request_id, now=clock())
         command = Attach(request_id=request_id, name=name, content=content)
-        outcome = execute(command, self.context(request, caller))
+        try:
+            outcome = execute(command, self.context(request, caller))
+        except DomainError as error:
+            if error.field == "file" and request.content_type != FORM:
+                error.field = "name" if error.code == "file_name_malformed" else "content"
+            raise
         made = outcome.result
         return self.respond(
             wire.AttachedFile(

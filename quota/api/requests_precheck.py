@@ -11,7 +11,7 @@ from ledger.errors import DomainError
 from quota.api import requests_examples as examples
 from quota.api import requests_wire as wire
 from quota.api.reading import fields_of
-from quota.api.requests_reading import clock
+from quota.api.requests_reading import clock, member
 from quota.api.requests_terms import TermsOperation
 from quota.domain.provisioning import FreeAt
 from quota.ports import Price
@@ -82,7 +82,10 @@ def _answer(found: Precheck, names: dict[UUID, str], *, at) -> wire.PrecheckAnsw
 
 def _problem(error: DomainError) -> wire.PrecheckProblem:
     return wire.PrecheckProblem(
-        code=error.code, field=error.field, detail=error.detail, facts=dict(error.facts)
+        code=error.code,
+        field=member(error.field, wire.RequestTrial.__struct_fields__),
+        detail=error.detail,
+        facts=dict(error.facts),
     )
 
 

@@ -1,15 +1,17 @@
 """Whose business a request is over REST, and how one is told."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 
 from ledger import scope
-from ledger.errors import Denied, NotFound
+from ledger.errors import Denied, DomainError, NotFound
 from ledger.execution import Context, execute
 from ledger.types import ActorKind
 from quota.api import requests_wire as wire
@@ -27,6 +29,7 @@ HIDDEN = (State.DRAFT, State.DISCARDED)
 _SAME = ("id", "version", "drafted_at", "submitted_at", "decided_at", "provisioned_at", "ended_at")
 _SAME += ("updated_at", "due_at", "escalations", "approvals_needed", "operators", "change_id")
 _SAME += ("facts",)
+_OF_QUOTAS = ("guaranteed", "borrowing_limit", "carve_from")
 _TERMS = ("kind", "units", "starts_at", "ends_at", "workload", "tier", "purpose", "budget")
 
 
@@ -59,7 +62,10 @@ class RequestOperation(QuotaOperation):
             NotFound: there is none, or it is not for them.
             Denied: a token without `export:read`, or bound to other pools.
         """
-        found = loading.request(caller.organization_id, request_id)
+        try:
+            found = loading.request(caller.organization_id, request_id)
+        except NotFound:
+            raise unknown() from None
         self.check_seen(caller, found, now=now)
         return found
 
@@ -75,9 +81,12 @@ class RequestOperation(QuotaOperation):
         elif not may_see(actor, request, caller.organization_id, now=now):
             raise unknown()
 
-    def run(self, command: Any, context: Context, *, status: int = 200) -> HttpResponse:
+    def run(
+        self, command: Any, context: Context, *, body: msgspec.Struct, status: int = 200
+    ) -> HttpResponse:
         """Execute a command of one request and tell what became of it."""
-        outcome = execute(command, context)
+        with placed(body):
+            outcome = execute(command, context)
         return self.respond(
             outcome_of(context.organization_id, outcome.result),
             status=status,
@@ -91,7 +100,24 @@ class RequestOperation(QuotaOperation):
 
 def unknown() -> NotFound:
     """The same for what does not exist and for what is not for the caller."""
-    return NotFound("request_unknown", "There is no such request.", field="request")
+    return NotFound("request_unknown", "There is no such request.")
+
+
+def member(field: str | None, members: Collection[str]) -> str | None:
+    """The member of a body that a fault is about; None where the body has none: a request knows
+    units where the rules of pools speak of guarantees, and a decision names neither."""
+    found = "units" if field in _OF_QUOTAS else field
+    return found if found in members or found == "Idempotency-Key" else None
+
+
+@contextmanager
+def placed(body: msgspec.Struct) -> Iterator[None]:
+    """Refusals of commands, each at the member of the body that it is about."""
+    try:
+        yield
+    except DomainError as error:
+        error.field = member(error.field, body.__struct_fields__)
+        raise
 
 
 def clock() -> datetime:

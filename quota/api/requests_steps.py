@@ -14,7 +14,7 @@ from ledger.execution import execute
 from quota.api import requests_examples as examples
 from quota.api import requests_wire as wire
 from quota.api.requests import OneRequestOperation
-from quota.api.requests_reading import RequestOperation, clock
+from quota.api.requests_reading import RequestOperation, clock, placed
 from quota.api.requests_terms import TermsOperation
 from quota.commands.requests import (
     AcceptCounter,
@@ -45,7 +45,7 @@ class _Writing(TermsOperation):
         command = self.command(
             terms=terms, request_id=request_id, expected_version=body.expected_version
         )
-        return self.run(command, self.context(request, caller))
+        return self.run(command, self.context(request, caller), body=body)
 
 
 class RequestDraftOperation(OneRequestOperation, _Writing):
@@ -100,7 +100,7 @@ class _Stepping(RequestOperation):
         with scope.reading(caller.organization_id):
             self.seen(caller, request_id, now=clock())
         command = self.command(request_id=request_id, expected_version=body.expected_version)
-        return self.run(command, self.because(request, caller, body.reason))
+        return self.run(command, self.because(request, caller, body.reason), body=body)
 
 
 class WithdrawRequestOperation(_Stepping):
@@ -188,7 +188,7 @@ class ExtendRequestOperation(RequestOperation):
             seen = self.seen(caller, request_id, now=clock())
         terms = extension_of(seen, ends_at=body.ends_at)
         terms = replace(terms, purpose=body.purpose or terms.purpose, to_account_id=None)
-        return self.run(Submit(terms=terms), self.context(request, caller), status=201)
+        return self.run(Submit(terms=terms), self.context(request, caller), body=body, status=201)
 
 
 class CommentsOperation(RequestOperation):
@@ -215,7 +215,8 @@ class CommentsOperation(RequestOperation):
             self.seen(caller, request_id, now=clock())
             mentioned = tuple(_mentioned(here, name) for name in body.mentioned)
         command = Comment(request_id=request_id, text=body.text, mentioned_ids=mentioned)
-        outcome = execute(command, self.context(request, caller))
+        with placed(body):
+            outcome = execute(command, self.context(request, caller))
         said = outcome.result
         return self.respond(
             wire.Spoken(request=said.request_id, comment=said.comment_id),

@@ -18,7 +18,7 @@ from ledger.execution import KEY_LENGTH_MAX, Context, Outcome, execute
 from quota.api import requests_wire
 from quota.api import reviews_examples as examples
 from quota.api import reviews_wire as wire
-from quota.api.requests_reading import RequestOperation, clock, summaries
+from quota.api.requests_reading import RequestOperation, clock, member, summaries
 from quota.commands.reviews import Approve, ApproveLess, AskChanges, Reject
 from quota.queries.inbox import INBOX_MAX, inbox, inbox_count
 from quota.queries.short_names import short_names
@@ -81,7 +81,7 @@ class _Deciding(RequestOperation):
             self.seen(caller, request_id, now=clock())
         values = {name: getattr(said, name) for name in said.__struct_fields__ if name != "reason"}
         command = kind(request_id=request_id, **values)
-        return self.run(command, self.because(request, caller, said.reason))
+        return self.run(command, self.because(request, caller, said.reason), body=said)
 
 
 class ApproveOperation(_Deciding):
@@ -227,7 +227,7 @@ def _refused(one: wire.BatchDecision, error: DomainError) -> wire.BatchResult:
         status="refused",
         code=error.code,
         detail=error.detail,
-        field=error.field,
+        field=member(error.field, one.__struct_fields__),
         facts=dict(error.facts),
     )
 

@@ -252,6 +252,7 @@ def test_a_precheck_tells_the_nearest_that_would_pass(desk):
     found = desk.as_("alice").post("requests/precheck", _trial(desk)).json()
     assert found["fits"] is False and found["can_submit"]
     assert found["shortage"]["facts"]["short_by"] == 50
+    assert found["shortage"]["field"] == "units"
     assert found["nearest"]["units"] == 10
     assert datetime.fromisoformat(found["nearest"]["starts_at"]) > now()
 

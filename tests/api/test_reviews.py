@@ -77,7 +77,10 @@ def test_room_that_went_is_told_and_nothing_is_half_done(desk):
     assert desk.decide(first, "approve", by="petra").status_code == 200
     before = desk.events()
     found = is_problem(desk.decide(second, "approve", by="rita"), 422, "promise_exceeded")
-    assert found["short_by"] == 20 and desk.events() == before
+    assert found["short_by"] == 20 and found["errors"] == [] and desk.events() == before
+    less = desk.decide(second, "approve-less", by="rita", units=50)
+    found = is_problem(less, 422, "promise_exceeded")
+    assert [one["pointer"] for one in found["errors"]] == ["#/units"]
     assert desk.state(second, by="otto") == "submitted"
 
 
