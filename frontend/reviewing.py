@@ -18,10 +18,17 @@ whoever is no reviewer there, so evidence about others stays with those who revi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from fractions import Fraction
 from typing import Any, Final
 from uuid import UUID
 
-from accounting.queries.evidence import Evidence, evidence_with_cost, month_prices
+from accounting.queries.evidence import (
+    Evidence,
+    evidence,
+    evidence_with_cost,
+    hoarding_scores,
+    month_prices,
+)
 from frontend import request_words
 from frontend.charts import Chart
 from frontend.forms.reviews import ASK, EVERY_WAY, REJECT, DecideForm
@@ -34,6 +41,7 @@ from quota.domain.requests import Kind, State
 from quota.domain.routing import HISTORY_DAYS
 from quota.loading import quotas as quota_loading
 from quota.ports import Price
+from quota.queries import pools_with_weights
 from quota.queries.inbox import board_of, may_decide
 from quota.queries.preview import Preview, preview_request
 from quota.queries.quotas import books_at, pools_at
@@ -88,6 +96,7 @@ class Review:
         refusal: why the viewer may not decide; empty: they may.
         remark: why only some decisions are open to them.
         on_behalf_of: the absent person in whose name they would decide; empty: their own.
+        hoarding: the account's score over all pools; None: unknown.
         preview: effect on everybody; None: none, or it cannot be granted.
         earlier: other requests of the account, newest first.
         decisions: about this request so far.
@@ -100,7 +109,7 @@ class Review:
     remark: str
     on_behalf_of: str
     judged: Judged
-    hoarding: Any
+    hoarding: Fraction | None
     preview: Preview | None
     chart: Chart | None
     earlier: Sequence[tuple[RequestRow, str, str]]
@@ -159,7 +168,7 @@ def review_of(
         remark=chance.detail if chance.ways else "",
         on_behalf_of=names.get(chance.absent, "") if chance.absent else "",
         judged=judged,
-        hoarding=judged.use.hoarding if judged.use else None,
+        hoarding=_hoarding(here, request.account_id),
         preview=_preview(here, row) if judged.fits and request.is_open else None,
         chart=pool_over_period(judged.trial, row, zone=here.zone) if judged.trial else None,
         earlier=[(one, request_words.what(one), state_of(one)) for one in earlier.rows],
@@ -220,6 +229,14 @@ def _reviews(here: Page, row: RequestRow) -> bool:
         one.delegate_id == here.actor.id and one.person_id in board.reviewers()
         for one in board.delegations
     )
+
+
+def _hoarding(here: Page, account_id: UUID) -> Fraction | None:
+    """Of the account over all pools; None: nothing is promised to it, or nothing known."""
+    places = [(account_id, pool.id) for pool in pools_with_weights(here.id)]
+    start = here.now - timedelta(days=HISTORY_DAYS)
+    found = evidence(here.id, places, start=start, end=here.now)
+    return hoarding_scores(found).get(account_id)
 
 
 def _preview(here: Page, row: RequestRow) -> Preview | None:

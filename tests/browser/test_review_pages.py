@@ -171,6 +171,8 @@ def test_the_inbox_is_cleared_by_keyboard(page: Page, sign_in: Callable, office:
     expect(page.get_by_text("Rejected. The requester reads the reason.")).to_be_visible()
     assert office.state(ids[1]) == "rejected"
     # The next one is where the last one was.
+    here = page.locator("li.current")
+    expect(here).to_contain_text("5 units more")
     page.keyboard.press("q")
     expect(box).to_contain_text("Ask for changes")
     page.keyboard.type("which model is it?")
@@ -178,6 +180,7 @@ def test_the_inbox_is_cleared_by_keyboard(page: Page, sign_in: Callable, office:
     expect(page.get_by_text("It comes back when")).to_be_visible()
     assert office.state(ids[2]) == "changes_requested"
     # Offer less for the last, leave the dialog once.
+    expect(here).to_contain_text("6 units more")
     page.keyboard.press("l")
     expect(box.get_by_label("Units offered")).to_be_focused()
     page.keyboard.press("Escape")
@@ -187,6 +190,7 @@ def test_the_inbox_is_cleared_by_keyboard(page: Page, sign_in: Callable, office:
     page.keyboard.press("Enter")
     expect(page.get_by_text("Offered. It waits")).to_be_visible()
     assert office.state(ids[3]) == "countered"
+    expect(here).to_contain_text("3 units more")
     page.keyboard.press("a")
     expect(box.get_by_role("button", name="Decide")).to_be_focused()
     page.keyboard.press("Enter")
