@@ -132,7 +132,6 @@ class _Applying:
     known_pools: dict[str, _Known] = field(init=False)
     sizes_before: dict[UUID, Pool] = field(default_factory=dict)
     use: dict[tuple[UUID, UUID], int] = field(init=False)
-    targets: list[events.PoolReclaimTargetSet] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         plan, unit = self.command.plan, self.unit
@@ -244,11 +243,7 @@ class _Applying:
                 continue
             maximum = RECLAIM_SECONDS_MAX if name == "reclaim_target_seconds" else UNITS_MAX
             check_range(name, value, maximum)
-            changed = event(pool_id=known.id, **{name: value})
-            if isinstance(changed, events.PoolReclaimTargetSet):
-                self.targets.append(changed)
-            else:
-                self.unit.record(changed)
+            self.unit.record(event(pool_id=known.id, **{name: value}))
             book.pool = replace(book.pool, **{name: value})
             self.note("pools changed", entry.name, f"{name} {has} -> {value}")
 
@@ -285,11 +280,9 @@ class _Applying:
                 self.nodes[account] = (account, name, data.to_parent_id, depth, archived)
 
     def tiers(self) -> None:
-        """Who falls and rises in what has become of all this; which units are slow is projected
-        with the new reclaim targets afterwards."""
+        """Who falls and rises in what has become of all this."""
         self.books.parents = {node[0]: node[2] for node in self.nodes.values()}
         reclassify(self.unit, self.books)
-        self.unit.record(*self.targets)
 
     def quotas(self) -> None:
         wanted: dict[str, dict[UUID, Quota]] = {name: {} for name in self._pool_names()}

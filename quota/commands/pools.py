@@ -8,7 +8,6 @@ from ledger.errors import Conflict, Invalid, NotFound
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
 from quota import events
-from quota.commands.reclassifying import reclassify
 from quota.domain import promise
 from quota.domain.values import Pool
 from quota.recording import check_reason, open_books
@@ -243,9 +242,6 @@ def _change_pool(command, unit: Unit, event: events.Event, *, field: str) -> Poo
     )
     changed = after != book.pool
     book.pool = after
-    if isinstance(event, events.PoolReclaimTargetSet):
-        # What is due and who rises by it is judged before: see `reclassifying`.
-        reclassify(unit, books)
     if changed:
         unit.record(event)
     return PoolChanged(

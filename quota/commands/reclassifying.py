@@ -4,8 +4,8 @@ Whatever command opened a pool's book, when all is decided `reclassify` runs: wh
 first, then opportunistic allocations rise into what has become free for them. So a raised guarantee
 is used at once, and not when a sweeper comes by.
 
-Tiers are judged with the pool's reclaim target as it was before the command: which allocations
-are slow is projected with the new target, after these events. The next sweep sees to the rest.
+A new reclaim target says anew which allocations are slow. It is recorded before, so that all that
+follows is measured by it.
 """
 
 from dataclasses import dataclass, replace
@@ -61,8 +61,9 @@ def _follow(unit: Unit, standing: Standing, books: "Books") -> None:
     """Let the standing be what the command has decided and not projected yet."""
     for pool_id, live in standing.pools.items():
         book = books.of[pool_id]
-        pool = replace(book.pool, reclaim_target_seconds=live.pool.reclaim_target_seconds)
-        standing.pools[pool_id] = LivePool(pool_id, pool)
+        standing.pools[pool_id] = LivePool(pool_id, book.pool)
+        if book.pool.reclaim_target_seconds != live.pool.reclaim_target_seconds:
+            _measure(unit, standing, pool_id)
         standing.quotas[pool_id] = {account: cell.quota for account, cell in book.cells.items()}
     if books.parents is not None:
         standing.accounts = dict(books.parents)
@@ -70,6 +71,16 @@ def _follow(unit: Unit, standing: Standing, books: "Books") -> None:
     quoted = {account for quotas in standing.quotas.values() for account in quotas}
     if missing := quoted - standing.accounts.keys():
         standing.accounts |= parents_of(unit.organization_id, missing)
+
+
+def _measure(unit: Unit, standing: Standing, pool_id: UUID) -> None:
+    """Count what is slow by the pool's new target."""
+    standing.retargeted.add(pool_id)
+    target = standing.pools[pool_id].pool.reclaim_target_seconds
+    slow = loading.slow_units(unit.organization_id, pool_id, target_seconds=target)
+    for account, held in standing.holdings.get(pool_id, {}).items():
+        borrowed, spot = slow.get(account, (0, 0))
+        standing.holdings[pool_id][account] = replace(held, slow_borrowed=borrowed, slow_spot=spot)
 
 
 def _demote(
@@ -88,7 +99,7 @@ def _demote(
     if not over:
         return []
     stored = {
-        (one.value.key, one.value.attempt): one
+        (one.value.key, one.value.attempt): standing.measured(one)
         for one in loading.guaranteed_of(unit.organization_id, pool_id, accounts=over)
         if one.id not in gone
     }

@@ -49,6 +49,8 @@ def end_lapsed(
         return []
     found = []
     for stored in loading.lapsed(unit.organization_id, pool_ids, now=unit.now):
+        if standing is not None:
+            stored = standing.measured(stored)
         after = lifecycle.judge(stored.value, now=unit.now)
         found.append(facts.change(stored, after))
         if standing is not None:
@@ -88,7 +90,7 @@ def promote(
     ]
     here = changed or {}
     stored = {
-        (one.value.key, one.value.attempt): here.get(one.id, one)
+        (one.value.key, one.value.attempt): here.get(one.id, standing.measured(one))
         for one in loading.risers(unit.organization_id, pool_id, accounts=with_room)
         if one.id not in gone
     }

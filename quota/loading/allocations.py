@@ -5,7 +5,7 @@ pool, so what is read afterwards stays true until the command commits.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -43,6 +43,7 @@ class Standing:
         has_known_keys: a job that was asked for has allocations already.
         policy: the organization's times.
         reservations: units of these pools that are set aside for jobs.
+        retargeted: pools whose reclaim target the command changes.
     """
 
     pools: dict[UUID, LivePool]
@@ -56,6 +57,14 @@ class Standing:
     has_known_keys: bool = False
     policy: AdmissionPolicy = field(default_factory=AdmissionPolicy)
     reservations: list[Reservation] = field(default_factory=list)
+    retargeted: set[UUID] = field(default_factory=set)
+
+    def measured(self, one: StoredAllocation) -> StoredAllocation:
+        """The allocation, slow or not by the pool's target as the command leaves it."""
+        if one.value.pool not in self.retargeted:
+            return one
+        target = self.pools[one.value.pool].pool.reclaim_target_seconds
+        return replace(one, slow=one.value.reclaim_seconds > target)
 
     def state(self, pool_id: UUID, occupants: Sequence[Occupant] = ()) -> PoolState:
         """One pool for the domain; what is set aside counts as held by whom it is for."""
@@ -309,6 +318,21 @@ def live(organization_id: UUID, pool_id: UUID) -> list[StoredAllocation]:
         "pool_id = %b AND lapses_at IS NOT NULL ORDER BY held_at, key, attempt",
         (pool_id,),
     )
+
+
+def slow_units(
+    organization_id: UUID, pool_id: UUID, *, target_seconds: int
+) -> dict[UUID, tuple[int, int]]:
+    """Units, borrowed and spot, that take longer than a target to come back, by account."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT account_id, coalesce(sum(units) FILTER (WHERE tier = 'borrowed'), 0)::bigint, "
+            "coalesce(sum(units) FILTER (WHERE tier = 'spot'), 0)::bigint FROM quota_allocation "
+            "WHERE organization_id = %b AND pool_id = %b AND lapses_at IS NOT NULL "
+            "AND reclaim_seconds > %b GROUP BY account_id",
+            (organization_id, pool_id, target_seconds),
+        ).fetchall()
+    return {account: (borrowed, spot) for account, borrowed, spot in rows}
 
 
 def risers(

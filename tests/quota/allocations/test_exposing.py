@@ -9,7 +9,7 @@ from quota.commands.plans import ApplyQuotaPlan
 from quota.commands.pools import ResizePool, SetReclaimTarget
 from quota.commands.quotas import EndQuota, SettleQuotas
 from quota.domain.values import Quota
-from quota.importers.plan import QuotaEntry, QuotaPlan
+from quota.importers.plan import PoolEntry, QuotaEntry, QuotaPlan
 from quota.in_use import units_in_use
 from tenancy.commands.accounts import MoveAccount
 from tests.quota.allocations.conftest import after
@@ -216,3 +216,33 @@ def test_use_by_right_is_the_same_in_both_tiers(full, quotas, acme):
     before = used()
     quotas.set("nlp", 0, now=LATER, expose=True)
     assert used() == before
+
+
+def test_a_longer_reclaim_target_lets_who_is_in_time_now_rise_at_once(jobs, quotas, acme):
+    quotas.set("production", 80)
+    quotas.set("research", 0, borrowing_limit=0)
+    jobs.admit(jobs.ask("s", account="vision", units=30, reclaim_seconds=60, spot_allowed=True))
+    h100 = acme.pools["h100"]
+
+    def target(seconds: int, minutes: int):
+        command = SetReclaimTarget(pool_id=h100, reclaim_target_seconds=seconds)
+        return said(acme.run(command, now=after(minutes=minutes), reason="measured"))
+
+    assert target(30, 1) == []
+    assert said(quotas.set("research", 0, now=after(minutes=2))) == []
+    assert target(60, 3) == [("promoted", 30, "spot", "borrowed")]
+    assert jobs.rows("tier, slow") == [("borrowed", False)]
+    assert whole(jobs)
+
+
+def test_a_plan_with_another_target_measures_by_it(jobs, quotas, acme):
+    quotas.set("production", 80)
+    quotas.set("research", 0, borrowing_limit=0)
+    jobs.admit(jobs.ask("s", account="vision", units=15, reclaim_seconds=60, spot_allowed=True))
+    pool = PoolEntry(name="h100", reclaim_target_seconds=30)
+    quota = QuotaEntry(account="research", pool="h100", quota=Quota(guaranteed=0))
+    plan = QuotaPlan(pools=(pool,), quotas=(quota,))
+    told = acme.run(ApplyQuotaPlan(plan=plan), now=LATER, reason="plan")
+    assert said(told) == [("promoted", 15, "spot", "borrowed")]
+    assert jobs.rows("tier, slow") == [("borrowed", True)]
+    assert whole(jobs)
