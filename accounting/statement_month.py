@@ -4,7 +4,7 @@ An open month is this, whenever somebody asks; the close of a month stores the s
 inside `scope.reading` or a command.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -12,12 +12,12 @@ from uuid import UUID
 
 from accounting import statement_rating
 from accounting.domain import lines
-from accounting.domain.lines import Guarantee, Line
+from accounting.domain.lines import Guarantee, Key, Line
 from accounting.domain.rating import Unrated
 from accounting.domain.statements import Finding, in_order
 from accounting.queries import statements as queries
 from accounting.statement_guarantees import month_guarantees
-from accounting.statement_rating import Ground
+from accounting.statement_rating import Ground, Weights
 from ledger.sql import server_cursor
 
 
@@ -29,12 +29,14 @@ class MonthLines:
         lines: in order, without adjustments, which are found when a later month closes.
         unrated: use without a price, in no line.
         guarantees: what became of each; those without a price are in no line.
+        parts: of lines of usage, unit-seconds by the details that were asked for.
     """
 
     ground: Ground
     lines: tuple[Line, ...]
     unrated: tuple[Unrated, ...]
     guarantees: tuple[Guarantee, ...]
+    parts: Mapping[Key, Weights]
 
 
 def month_lines(
@@ -43,15 +45,17 @@ def month_lines(
     *,
     now: datetime,
     under: UUID | None = None,
+    details: Sequence[str] = (),
 ) -> MonthLines:
     """The lines of an organization's month, or of an account and all that were below it.
 
     Args:
         under: commitments of accounts above it are not in its lines.
+        details: some of `statement_rating.DETAILS`.
     """
     here = statement_rating.ground(organization_id, first, now=now)
     accounts = None if under is None else accounts_under(here, under)
-    use = statement_rating.month_use(here, accounts=accounts)
+    use = statement_rating.month_use(here, accounts=accounts, details=details)
     guarantees = month_guarantees(here)
     charged = rated_lines(here, use.lines, guarantees)
     if under is not None:
@@ -69,6 +73,11 @@ def month_lines(
         lines=tuple(in_order([*charged, *extra])),
         unrated=unrated,
         guarantees=tuple(guarantees),
+        parts={
+            line.key: use.parts[one.group]
+            for one, line in zip(use.rating.lines, use.lines, strict=True)
+            if details
+        },
     )
 
 
