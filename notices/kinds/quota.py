@@ -230,7 +230,9 @@ def quotas_ending(organization_id: UUID, look: Look) -> Iterable[Reminder]:
                     body=f"{units:,} units are guaranteed until {look.day(ends_at)}, {base:,} from "
                     "then on. Ask for an extension in time if the work goes on; nothing that runs "
                     "is stopped by the end itself.",
-                    link=("account_quota", account),
+                    # The form, filled with the later end: one look and one click.
+                    link=("request_new",),
+                    query={"account": account, "pool": pool, "kind": "extension"},
                     deadline=ends_at,
                 ),
             )

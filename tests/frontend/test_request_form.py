@@ -222,3 +222,38 @@ def test_use_and_price_are_told_or_unknown(alice, desk, known):
     seen = text(alice.post(ASK, asked))
     assert "62.5" in seen and "at most 8 units" in seen
     assert "1000 EUR" in seen and "for the whole time" in seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "state"),
+    [
+        ("boost", {"units": "4"}, State.PROVISIONED),
+        ("raise", {"units": "4", "lasts": "good"}, State.SUBMITTED),
+        ("lower", {"units": "4"}, State.PROVISIONED),
+        ("ceiling", {"units": "4"}, State.PROVISIONED),
+        ("transfer", {"units": "4", "to_account": "vision"}, State.SUBMITTED),
+        ("justification", {}, State.SUBMITTED),
+    ],
+)
+def test_every_kind_is_asked_for(alice, desk, kind, fields, state):
+    desk.policy(unknown_use_passes=True)
+    desk.quotas.set("nlp", 20)
+    sent = filled(kind=kind, step="save") | fields
+    seen = text(alice.post(ASK, sent | {"step": "check"}))
+    assert "Who decides" in seen
+    answer = alice.post(ASK, sent)
+    assert answer.status_code == 302, text(answer)
+    row = stored(desk)[0]
+    assert (row.request.terms.kind, row.state) == (kind, state)
+    assert alice.get(answer["Location"]).status_code == 200
+    assert alice.get("/requests").status_code == 200
+
+
+def test_room_that_went_meanwhile_is_told(alice, desk):
+    seen = alice.post(ASK, filled(step="check"))
+    assert "you get it at once" in text(seen)
+    desk.quotas.set("production", 90)
+    answer = alice.post(ASK, filled(step="save", key=hidden(seen, "key")), follow=True)
+    assert "It waits for Petra. The pool cannot promise it over the whole period." in text(answer)
+    assert stored(desk)[0].state == State.SUBMITTED
+    assert desk.quotas.stored() == {"production": 90}

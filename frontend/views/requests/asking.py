@@ -255,7 +255,9 @@ def _say(request: PageRequest, result: RequestAnswer) -> None:
         with scope.reading(here.id):
             names = queries.names_of(here.id, people=result.asked_ids)
         who = request_words.any_of([names.get(one, "?") for one in result.asked_ids])
-        messages.success(request, f"Handed in. It waits for {who or 'approval'}.")
+        # Who expected to get it at once reads what came between.
+        why = f" {' '.join(result.reasons)}" if result.reasons else ""
+        messages.success(request, f"Handed in. It waits for {who or 'approval'}.{why}")
 
 
 def _siblings(here: Page, desk: Desk) -> list[str]:

@@ -42,10 +42,12 @@ from quota.queries.requests import (
     may_see,
     request_row,
 )
+from quota.queries.short_names import short_names
 from tenancy import queries
 from tenancy.domain.roles import LEDGER_READ, REQUEST_WRITE
 
 MENTION = re.compile(r"(?<![\w@])@([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)", re.IGNORECASE)
+PEOPLE_SHOWN = 8
 STEPS = ("withdraw", "accept", "extend", "discard", "comment", "attach")
 
 
@@ -235,7 +237,7 @@ def _context(here: Page, known: RequestDetail, as_of: datetime | None) -> dict[s
         ),
         "question": _question(known),
         "steps": request_words.timeline(known, zone=here.zone),
-        "people": _people(known, here),
+        "people": _people(known, asked_ids, here),
         "mine": mine,
         "review": review_of(here, row) if as_of is None else None,
         "may_withdraw": wanted.state in WITHDRAWABLE,
@@ -266,9 +268,10 @@ def _question(known: RequestDetail) -> Any:
     return decisions[-1]
 
 
-def _people(known: RequestDetail, here: Page) -> list[str]:
-    """Names to mention: who speaks here already, but for the reader."""
-    return sorted({one.author for one in known.comments if one.author_id != here.actor.id})
+def _people(known: RequestDetail, asked_ids: tuple[UUID, ...], here: Page) -> list[str]:
+    """Names to mention: those who ask, who are asked, and who speak here, but for the reader."""
+    beside = {*known.row.request.author_ids, *asked_ids, *(one.author_id for one in known.comments)}
+    return sorted(short_names(here.id, beside - {here.actor.id}).values())[:PEOPLE_SHOWN]
 
 
 @require_safe
