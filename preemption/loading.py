@@ -73,7 +73,7 @@ _ACTION = (
     *("grace_seconds", "returns_at", "tax", "state", "given", "at", "late", "tax_reported"),
     "detail",
 )
-_ACTION_NAMES = ", ".join(f'"{name}"' for name in _ACTION)
+_ACTION_NAMES = ", ".join("remains" if name == "left" else name for name in _ACTION)
 
 
 def plans(organization_id: UUID, where: str, values: tuple) -> list[StoredPlan]:

@@ -78,7 +78,8 @@ class Plan(models.Model):
 
 class PlanAction(models.Model):
     """One allocation that a plan takes units from. `given` and `at` are as reported; `void`: the
-    plan was over before anybody did it. An allocation is in one open action at most."""
+    plan was over before anybody did it. `remains`: what the job goes on with. An allocation is in
+    one open action at most."""
 
     pk = models.CompositePrimaryKey("organization_id", "plan_id", "allocation_id")
     organization_id = models.UUIDField()
@@ -92,7 +93,7 @@ class PlanAction(models.Model):
     step = models.TextField()
     mode = models.TextField()
     units = models.BigIntegerField()
-    left = models.BigIntegerField()
+    remains = models.BigIntegerField()
     grace_seconds = models.IntegerField()
     returns_at = models.DateTimeField()
     tax = models.DecimalField(max_digits=30, decimal_places=6)
@@ -113,7 +114,7 @@ class PlanAction(models.Model):
                 name="preemption_action_open",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=ACTION_STATES, units__gt=0, left__gte=0),
+                condition=Q(state__in=ACTION_STATES, units__gt=0, remains__gte=0),
                 name="preemption_action_words",
             ),
             models.CheckConstraint(

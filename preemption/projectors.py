@@ -27,12 +27,12 @@ _ACTION_COLUMNS = {
     "step": "text",
     "mode": "text",
     "units": "bigint",
-    "left": "bigint",
+    "remains": "bigint",
     "grace_seconds": "int",
     "returns_at": "timestamptz",
     "tax": "numeric",
 }
-_NAMES = ", ".join(f'"{name}"' for name in _ACTION_COLUMNS)
+_NAMES = ", ".join(_ACTION_COLUMNS)
 _PLANNED = f"""
 INSERT INTO preemption_action (organization_id, {_NAMES}, state, given, at, late, tax_reported,
     detail)
@@ -48,7 +48,7 @@ VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, 
 """
 _REPORTED = """
 UPDATE preemption_action SET state = %b::text, given = %b::bigint, at = %b::timestamptz,
-    late = %b::boolean, tax_reported = %b::numeric, detail = %b::text, "left" = %b::bigint
+    late = %b::boolean, tax_reported = %b::numeric, detail = %b::text, remains = %b::bigint
 WHERE organization_id = %b AND plan_id = %b AND allocation_id = %b
 """
 _SETTLED = """

@@ -20,7 +20,7 @@ SELECT a.key, p.key FROM preemption_action a
 JOIN preemption_plan p ON p.organization_id = a.organization_id AND p.id = a.plan_id
 LEFT JOIN quota_allocation q
     ON q.organization_id = a.organization_id AND q.id = a.allocation_id
-WHERE a.organization_id = %b AND a.state = 'done' AND a."left" = 0
+WHERE a.organization_id = %b AND a.state = 'done' AND a.remains = 0
     AND q.state IS DISTINCT FROM 'preempted'
 ORDER BY a.plan_id, a.ordinal LIMIT %b
 """,
@@ -33,7 +33,7 @@ ORDER BY a.plan_id, a.ordinal LIMIT %b
     "was taken whole twice": """
 SELECT a.key, min(p.key) FROM preemption_action a
 JOIN preemption_plan p ON p.organization_id = a.organization_id AND p.id = a.plan_id
-WHERE a.organization_id = %b AND a.state = 'done' AND a."left" = 0
+WHERE a.organization_id = %b AND a.state = 'done' AND a.remains = 0
 GROUP BY a.allocation_id, a.key HAVING count(*) > 1 ORDER BY 1 LIMIT %b
 """,
 }

@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
                 ("step", models.TextField()),
                 ("mode", models.TextField()),
                 ("units", models.BigIntegerField()),
-                ("left", models.BigIntegerField()),
+                ("remains", models.BigIntegerField()),
                 ("grace_seconds", models.IntegerField()),
                 ("returns_at", models.DateTimeField()),
                 ("tax", models.DecimalField(decimal_places=6, max_digits=30)),
@@ -188,7 +188,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("left__gte", 0),
+                            ("remains__gte", 0),
                             ("state__in", ("open", "done", "gone", "refused", "failed", "void")),
                             ("units__gt", 0),
                         ),

@@ -1,5 +1,6 @@
 """A plan that is open, with units set aside for it, for tests that want a row in every table."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 from preemption.commands.plans import PlanPreemption
@@ -8,7 +9,7 @@ from preemption.wire import PreemptionAsk
 from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
 from quota.wire import Ask
-from tests.world import Tenant
+from tests.world import NOW, Tenant
 
 
 def planned(place: Tenant) -> None:
@@ -29,5 +30,12 @@ def planned(place: Tenant) -> None:
     )
     who = {"account": "vision", "person": "bob", "pool": "a100"}
     place.run(AdmitBatch(requests=(Ask(key="spot", units=80, tier="spot", **who),)))
-    ask = PreemptionAsk(account="nlp", pool="a100", units=30, job_class="P1", key="taker")
+    ask = PreemptionAsk(
+        account="nlp",
+        pool="a100",
+        units=30,
+        job_class="P1",
+        key="taker",
+        deadline=NOW + timedelta(hours=1),
+    )
     assert place.run(PlanPreemption(ask=ask)).result.status == "plan"
