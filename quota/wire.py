@@ -37,10 +37,11 @@ Labels = Annotated[dict[LabelName, Label], Meta(max_length=LABELS_MAX)]
 
 
 class PoolNeed(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
-    """Units of one pool. `min_units` absent: all of them or none (a gang); less: elastic."""
+    """Units of one pool. `min_units` absent: all of them or none (a gang); less: elastic. 0 units
+    of a pool are no need of it and stop nothing."""
 
     pool: Name
-    units: Units
+    units: Annotated[int, Meta(ge=0, le=UNITS_MAX)]
     min_units: Units | None = None
 
 

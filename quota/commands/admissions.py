@@ -293,7 +293,7 @@ class _Batch:
 def needs_of(ask: wire.Ask) -> list[wire.PoolNeed]:
     """What a job needs, in whichever form it was asked; empty when in neither."""
     if ask.needs:
-        return ask.needs
+        return [need for need in ask.needs if need.units]
     if ask.pool is None or ask.units is None:
         return []
     return [wire.PoolNeed(pool=ask.pool, units=ask.units, min_units=ask.min_units)]

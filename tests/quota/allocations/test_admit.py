@@ -131,3 +131,14 @@ def test_the_deepest_account_has_its_quota_and_its_admissions(jobs, quotas, acme
     quotas.set(under, 10)
     results = jobs.admit(*(jobs.ask(key, account=under, units=8) for key in ("a", "b"))).results
     assert [result.status for result in results] == ["admitted", "denied"]
+
+
+def test_nothing_of_a_pool_is_no_need_of_it(jobs, quotas):
+    quotas.set("nlp", 8)
+    need = [wire.PoolNeed(pool="h100", units=8), wire.PoolNeed(pool="a100", units=0)]
+    for repeated in (False, True):
+        (found,) = jobs.admit(jobs.ask("a", needs=need, tier="guaranteed")).results
+        assert (found.status, found.repeated) == ("admitted", repeated)
+        assert [one.pool for one in found.allocations] == ["h100"]
+    (found,) = jobs.admit(jobs.ask("b", needs=need[1:])).results
+    assert [one.code for one in found.errors] == ["needs_malformed"]
