@@ -9,6 +9,7 @@ import pytest
 from quota.commands.quotas import SetQuota
 from quota.commands.request_policy import SetDelegate
 from quota.commands.requests import Submit
+from tenancy.commands.people import RevokeRole
 from tests.quota.requests.conftest import staffed
 from tests.world import NOW
 
@@ -255,6 +256,52 @@ def test_who_reviews_nothing_there_is_told_which_role_it_takes(desk, browse, glo
     assert charlie.post(address, {"what": "approve", "step": "save"}).status_code == 404
     assert charlie.get("/requests/x/decide").status_code == 404
     assert desk.request(it).state == "submitted"
+
+
+def test_a_role_lost_while_the_page_is_open_decides_nothing(desk, browse):
+    it = desk.ask("nlp", 8)
+    petra = browse(desk.place, "petra")
+    address = f"/requests/{it.request_id}/decide"
+    inbox = page(petra)
+    hidden = decision(page(petra, address))
+    acme = desk.place
+    role = {"person_id": acme.people["petra"], "role": "approver"}
+    acme.run(RevokeRole(account_id=acme.accounts["research"], **role))
+    # Without it she does not even see the account.
+    assert petra.post(address, hidden | {"what": "approve"}).status_code == 404
+    several = {"what": "approve", "request": picks(inbox), "step": "save"}
+    assert petra.post("/reviews", several).status_code == 404
+    acme.role("petra", "member", on="research")
+    answer = petra.post(address, hidden | {"what": "approve"})
+    assert answer.status_code == 403 and "You review nothing" in answer.content.decode()
+    told = petra.post("/reviews", several).content.decode()
+    assert "0 decided, 1 not" in told and "You review nothing" in told
+    assert desk.request(it).state == "submitted"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("ceiling", {"units": 10, "days": 0}),
+        ("justification", {"units": None, "days": 20}),
+        ("transfer", {"units": 5, "days": 0}),
+        ("raise", {"units": 5, "days": 0}),
+        ("boost", {"units": 5, "starts_at": NOW + timedelta(days=9)}),
+        ("new", {"units": 5, "days": 20, "pool": "a100"}),
+    ],
+)
+def test_every_kind_is_shown_with_its_effect(desk, browse, kind, fields):
+    acme = desk.place
+    command = SetQuota(account_id=acme.accounts["nlp"], pool_id=acme.pools["h100"], guaranteed=20)
+    acme.run(command, reason="plan")
+    more = {"to_account_id": acme.accounts["vision"]} if kind == "transfer" else {}
+    days = fields.pop("days", 30)
+    end = fields.get("starts_at", NOW) + timedelta(days=days) if days else None
+    it = desk.ask("nlp", fields.pop("units"), kind=kind, ends_at=end, **fields, **more)
+    text = page(browse(acme, "petra"), f"/requests/{it.request_id}/decide")
+    assert "It fits:" in text
+    assert ("No quota changes" in text) == (kind == "justification")
+    assert page(browse(acme, "petra")).count("data-act=") == 4
 
 
 def picks(text: str) -> list[str]:
