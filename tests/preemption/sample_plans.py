@@ -12,8 +12,8 @@ from quota.wire import Ask
 from tests.world import NOW, Tenant
 
 
-def planned(place: Tenant) -> None:
-    """Vision's spot job in a100 is to make room for a job of nlp."""
+def planned(place: Tenant, *, key: str = "taker") -> str:
+    """Vision's spot job in a100 is to make room for a job of nlp. The plan's id."""
     quota = {"account_id": place.accounts["nlp"], "pool_id": place.pools["a100"]}
     place.run(SetQuota(**quota, guaranteed=50), reason="test")
     place.run(
@@ -35,7 +35,7 @@ def planned(place: Tenant) -> None:
         pool="a100",
         units=30,
         job_class="P1",
-        key="taker",
+        key=key,
         deadline=NOW + timedelta(hours=1),
     )
-    assert place.run(PlanPreemption(ask=ask)).result.status == "plan"
+    return place.run(PlanPreemption(ask=ask)).result.plan.id
