@@ -22,9 +22,11 @@ RequestState = Literal[tuple(str(one) for one in State)]
 WorkloadKind = Literal[tuple(str(one) for one in Workload)]
 
 RequestUnits = Annotated[int, Meta(ge=0, le=UNITS_MAX)]
-Purpose = Annotated[str, Meta(max_length=PURPOSE_LENGTH_MAX)]
+NO_NUL = r"^[^\x00]*$"
+"""PostgreSQL keeps no text with NUL."""
+Purpose = Annotated[str, Meta(max_length=PURPOSE_LENGTH_MAX, pattern=NO_NUL)]
 Version = Annotated[int, Meta(ge=0, le=2**53)]
-Note = Annotated[str, Meta(max_length=500)]
+Note = Annotated[str, Meta(max_length=500, pattern=NO_NUL)]
 
 
 class NewRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -99,7 +101,7 @@ class RequestExtension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 class NewComment(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A word about the request; people mentioned by name are told."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=COMMENT_LENGTH_MAX)]
+    text: Annotated[str, Meta(min_length=1, max_length=COMMENT_LENGTH_MAX, pattern=NO_NUL)]
     mentioned: Annotated[list[Name], Meta(max_length=MENTIONS_MAX)] = []
 
 

@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from quota.api.requests_wire import RequestSummary, RequestUnits, Version
+from quota.api.requests_wire import NO_NUL, Note, RequestSummary, RequestUnits, Version
 from quota.queries.request_decisions import DecisionRow
 from quota.wire import Instant, Name
 
 DECISIONS_MAX = 100
-Reason = Annotated[str, Meta(min_length=1, max_length=500)]
+Reason = Annotated[str, Meta(min_length=1, max_length=500, pattern=NO_NUL)]
 Decision = Literal["approve", "approve_less", "ask", "reject"]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
@@ -41,7 +41,7 @@ class Approval(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """`expected_version`: the version that the reviewer saw."""
 
     expected_version: Version | None = None
-    reason: Annotated[str, Meta(max_length=500)] = ""
+    reason: Note = ""
 
 
 class LesserApproval(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -50,7 +50,7 @@ class LesserApproval(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     units: RequestUnits | None = None
     ends_at: Instant | None = None
     expected_version: Version | None = None
-    reason: Annotated[str, Meta(max_length=500)] = ""
+    reason: Note = ""
 
 
 class Word(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -69,7 +69,7 @@ class BatchDecision(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     units: RequestUnits | None = None
     ends_at: Instant | None = None
     expected_version: Version | None = None
-    reason: Annotated[str, Meta(max_length=500)] = ""
+    reason: Note = ""
 
 
 class BatchDecisions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -233,7 +233,7 @@ class NewDelegation(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class DelegationEnd(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """End it before its time, or before it begins."""
 
-    reason: Annotated[str, Meta(max_length=500)] = ""
+    reason: Note = ""
 
 
 class DelegationOutcome(msgspec.Struct, kw_only=True):
