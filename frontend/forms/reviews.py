@@ -46,7 +46,8 @@ class DecideForm(forms.Form):
         what: str = "",
         ways: Collection[str] = EVERY_WAY,
     ) -> None:
-        """
+        """A form about one request.
+
         Args:
             what: the decision that is chosen at first.
             ways: those that can be taken at all.
