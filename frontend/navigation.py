@@ -43,6 +43,8 @@ _MAIN = (
     ("Reviews", "reviews", "check-lg", "v", REQUEST_REVIEW),
     ("Fair-share", "fairshare", "diagram-3", "f", None),
     ("Usage", "usage", "graph-up", "u", READ),
+    ("Costs", "showback", "bar-chart-line", "m", READ),
+    ("Rates", "rates", "table", "e", READ),
     ("Ledger", "ledger", "journal-text", "l", LEDGER_READ),
 )
 _SETTINGS = (

@@ -1,0 +1,258 @@
+"""A month at a glance: what an account is charged, why, and against the month before."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from accounting import fairshare_state
+from accounting.domain import lines, money, rating, statements
+from accounting.domain.lines import Kind, Line
+from accounting.queries import rates
+from accounting.queries import showback as queries
+from accounting.queries import statements as closes
+from accounting.queries import usage as usage_queries
+from accounting.queries.showback import DIMENSIONS, Showback
+from accounting.queries.usage import UsageFilter, UsageRow
+from frontend import parameters, showback_charts
+from frontend.pages import Page, PageRequest, page, render
+from frontend.standing import accounts_below
+from ledger.errors import Denied, Invalid, NotFound
+from tenancy import policy
+from tenancy import queries as tenancy
+from tenancy.domain.roles import RATE_WRITE, READ, granting
+from tenancy.queries import AccountRow
+
+LINES_SHOWN = 60
+CELLS_SHOWN = 100
+CHANGES_SHOWN = 12
+ACCOUNT_CHOICES_MAX = 300
+BY_DEFAULT = ("team", "pool")
+KIND_WORDS = {
+    Kind.USAGE: "Use",
+    Kind.IDLE: "Idle guarantee",
+    Kind.LENDING: "Lending credit",
+    Kind.DISCOUNT: "Utilization discount",
+    Kind.COMMITMENT: "Commitment",
+    Kind.CREDIT: "Credit",
+    Kind.ADJUSTMENT: "Adjustment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """A line in words."""
+
+    id: str
+    line: Line
+    kind: str
+    account: str
+    pool: str
+    flavor: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUse:
+    """How well a pool was used: three utilisations. `guarantee` is the used share of what is
+    promised; None: nothing is promised, or its use is not known."""
+
+    pool: str
+    guarantee: Decimal | None
+    promised: Decimal | None
+    row: UsageRow | None
+
+
+@require_safe
+@page()
+def showback(request: PageRequest) -> HttpResponse:
+    """The page; the account, the month and the dimensions are in the address."""
+    here = request.page
+    readable = _readable(here)
+    account = _account(request, readable)
+    first = _month(request)
+    by = _by(request)
+    details = ("day", *(name for name in by if name != "day"))
+    found = queries.showback(here.id, account.id, first, now=here.now, details=details)
+    before = queries.showback(here.id, account.id, statements.month_before(first), now=here.now)
+    names = queries.names_of(here.id)
+    rows = [_row(line, names) for line in found.lines]
+    cells = queries.drill(found, by, names)
+    currency = found.ground.currency
+    printing = parameters.choice(request.GET, "view", ("page", "print"), "page") == "print"
+    shown = sorted(rows, key=lambda row: -abs(row.line.amount))
+    return render(
+        request,
+        "showback/print.html" if printing else "showback/month.html",
+        {
+            "account": account,
+            "account_choices": accounts_below(
+                fairshare_state.current(here.id), readable, limit=ACCOUNT_CHOICES_MAX
+            ),
+            "month": found.month,
+            "last_day": _last_day(found, here),
+            "previous": statements.month_before(first),
+            "next": None if found.month.end > here.now else statements.month_after(first),
+            "found": found,
+            "before": before,
+            "difference": found.total.amount - before.total.amount,
+            "currency": currency,
+            "kinds": _by_kind(found),
+            "rows": rows if printing else shown[:LINES_SHOWN],
+            "rows_left": 0 if printing else len(rows) - LINES_SHOWN,
+            "changes": [
+                (one, KIND_WORDS[one.kind], names.get(one.pool, ""))
+                for one in queries.changes(found, before)[:CHANGES_SHOWN]
+            ],
+            "pool_use": _pool_use(here, account, found, names),
+            "unrated": [
+                (names[one.group.pool], names[one.group.account[0]], one) for one in found.unrated
+            ],
+            "by": by,
+            "dimensions": DIMENSIONS,
+            "cells": cells[:CELLS_SHOWN],
+            "cells_left": len(cells) - CELLS_SHOWN,
+            "linked": [name for name in by if name in ("team", "account")],
+            "chart": showback_charts.by_day(queries.by_day(found), names, currency),
+            "group_chart": showback_charts.largest(cells, " and ".join(by).capitalize(), currency),
+            "may_close": here.may(RATE_WRITE, here.organization.root_account_id),
+            "partials": ("drill",),
+        },
+    )
+
+
+@require_safe
+@page()
+def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
+    """Why this amount: the formula with its numbers, and the way down to the records."""
+    here = request.page
+    account = _account(request, _readable(here))
+    first = _month(request)
+    found = queries.showback(here.id, account.id, first, now=here.now, details=("day",))
+    line = next((one for one in found.lines if queries.line_id(one) == line_id), None)
+    if line is None:
+        raise NotFound(
+            "line_unknown",
+            "This line is not in the month any more: what it is computed from has changed.",
+            field="line",
+        )
+    names = queries.names_of(here.id)
+    version = next(
+        (one for one in rates.rate_versions(here.id) if one.id == line.key.version), None
+    )
+    weights = {detail[0]: amount for detail, amount in found.parts.get(line.key, {}).items()}
+    amounts = lines.parts(line.amount, weights, places=found.ground.places)
+    close = closes.close(here.id, first)
+    return render(
+        request,
+        "showback/line.html",
+        {
+            "account": account,
+            "owner": names[line.key.account],
+            "path": [names[one] for one in line.key.above],
+            "month": found.month,
+            "last_day": _last_day(found, here),
+            "found": found,
+            "row": _row(line, names),
+            "of_kind": KIND_WORDS[line.key.kind],
+            "currency": found.ground.currency,
+            "exact": _exact(line),
+            "version": version,
+            "days": []
+            if line.adjusts
+            else [(day, weights[day], amounts[day]) for day in sorted(weights)],
+            "closed_at": None if close is None else close.closed_at,
+        },
+    )
+
+
+def _exact(line: Line) -> Decimal | None:
+    """The amount of a line of use before it was rounded, to a few more digits."""
+    if line.adjusts or line.key.kind != Kind.USAGE or line.price is None:
+        return None
+    return money.rounded(rating.charge(line.unit_seconds, line.price), 6)
+
+
+def _readable(here: Page) -> tuple[UUID, ...]:
+    readable = policy.accounts_with(here.actor, READ, here.id)
+    if not readable:
+        raise Denied(
+            "role_missing",
+            "What an account is charged is shown to people with a role on it or above it.",
+            facts={"permission": READ, "roles": list(granting(READ))},
+        )
+    return readable
+
+
+def _account(request: PageRequest, readable: tuple[UUID, ...]) -> AccountRow:
+    here = request.page
+    name = parameters.text(request.GET, "account")
+    if not name:
+        return tenancy.account(here.id, readable[0])
+    account = tenancy.account_by_name(here.id, name)
+    here.require(READ, account.id)
+    return account
+
+
+def _month(request: PageRequest) -> date:
+    """The month in the address; without one, the one that it is now."""
+    value = parameters.text(request.GET, "month")
+    if not value:
+        return request.page.today.replace(day=1)
+    try:
+        return date.fromisoformat(f"{value}-01")
+    except ValueError:
+        raise Invalid("month_malformed", "A month is given as 2026-11.", field="month") from None
+
+
+def _by(request: PageRequest) -> tuple[str, ...]:
+    """What the month is told apart by: each dimension once, in the order given."""
+    wanted = tuple(dict.fromkeys(parameters.free(request.GET, "by"))) or BY_DEFAULT
+    return wanted if set(wanted) <= set(DIMENSIONS) else ("unknown",)
+
+
+def _last_day(found: Showback, here: Page) -> date:
+    return min(statements.month_after(found.month.first) - timedelta(days=1), here.today)
+
+
+def _by_kind(found: Showback) -> list[tuple[str, Decimal]]:
+    sums: dict[Kind, Decimal] = {}
+    for line in found.lines:
+        sums[line.kind] = sums.get(line.kind, Decimal(0)) + line.amount
+    return [(KIND_WORDS[kind], sums[kind]) for kind in Kind if kind in sums]
+
+
+def _row(line: Line, names: dict[Any, str]) -> LineRow:
+    key = line.key
+    return LineRow(
+        id=queries.line_id(line),
+        line=line,
+        kind=KIND_WORDS[line.kind],
+        account=names[key.account],
+        pool=names.get(key.pool, ""),
+        flavor=names.get(key.flavor, ""),
+    )
+
+
+def _pool_use(
+    here: Page, account: AccountRow, found: Showback, names: dict[Any, str]
+) -> list[PoolUse]:
+    last = _last_day(found, here)
+    rows: dict[str | None, UsageRow] = {}
+    if last >= found.month.first:
+        chosen = UsageFilter(account_id=account.id, since=found.month.first, until=last)
+        page_of_rows = usage_queries.usage_rows(here.id, chosen, by=("pool",), limit=500).rows
+        rows = {row.pool: row for row in page_of_rows}
+    promised = {names[pool]: amounts for pool, amounts in found.used.items()}
+    return [
+        PoolUse(
+            pool,
+            amounts[1] / amounts[0] if (amounts := promised.get(pool)) and amounts[0] else None,
+            amounts[0] if amounts else None,
+            rows.get(pool),
+        )
+        for pool in sorted({*(name for name in rows if name), *promised})
+    ]

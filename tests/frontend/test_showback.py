@@ -1,0 +1,124 @@
+"""A month at a glance: who sees it, that it adds up, and why each amount is what it is."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from accounting.commands.statements import CloseMonth, SetStatementTerms, StartClose
+from tests.accounting.statements.test_guarantees import promise
+from tests.accounting.statements.test_rating import LATER, OCTOBER, START, publish
+from tests.frontend.forms import save, text
+from tests.world import NOW, record
+
+
+@pytest.fixture
+def place(acme):
+    """October and November of nlp, with prices, a promise, and people of finance."""
+    publish(acme, "2", at=START - timedelta(days=1))
+    promise(acme, "nlp", 10)
+    acme.use(
+        record("known", units=1, hours=1500, start=START, account="serving", person="alice",
+               tier="spot"),
+        record("a", units=8, hours=100, start=START, labels={"project": "lima"}),
+        record("b", units=4, hours=50, start=NOW - timedelta(days=9), compute_util=Decimal("0.5")),
+        now=NOW,
+    )  # fmt: skip
+    for name in ("fay", "finn"):
+        acme.person(name)
+        acme.role(name, "finance")
+    return acme
+
+
+def close(place, **values):
+    place.run(StartClose(month=OCTOBER), by=place.actor("fay"), now=LATER, reason="end", **values)
+    while not place.run(CloseMonth(month=OCTOBER), now=LATER).result.closed:
+        pass
+
+
+def test_a_lead_sees_the_month_of_their_account(place, browse):
+    page = browse(place, "alice").get("/showback?month=2026-11")
+    words = text(page)
+    assert page.status_code == 200 and "2026-11 of nlp" in words
+    assert "Preliminary. The month is open" in words
+    assert "Use 400.00" in words and "Idle guarantee" in words
+    assert "Utilization discount" not in words
+    assert "Guarantee used" in words and "50.0" in words
+    assert "serving" not in words
+
+
+def test_only_who_may_see_an_account_sees_its_costs(place, browse):
+    alice = browse(place, "alice")
+    assert alice.get("/showback?account=serving").status_code in (403, 404)
+    assert alice.get("/showback?account=root").status_code in (403, 404)
+    place.person("nobody")
+    assert browse(place, "nobody").get("/showback").status_code == 403
+
+
+def test_every_amount_says_why(place, browse):
+    alice = browse(place, "alice")
+    page = alice.get("/showback?month=2026-10").content.decode()
+    addresses = re.findall(r'href="(/showback/lines/[^"]+)"', page)
+    assert len(addresses) == 2
+    words = [text(alice.get(address.replace("&amp;", "&"))) for address in addresses]
+    idle, usage = sorted(words, key=lambda one: "Records of the day" in one)
+    assert "2880000 × 2 ÷ 3600 = 1,600, rounded 1,600.00 EUR" in usage
+    assert "2026-10-01" in usage and "Records of the day" in usage
+    assert "promised and not in use" in idle
+    assert alice.get("/showback/lines/0123456789abcdef?month=2026-10").status_code == 404
+
+
+def test_a_drill_down_adds_up_and_comes_alone(place, browse):
+    alice = browse(place, "alice")
+    words = text(alice.get("/showback?month=2026-10&by=project&by=tier"))
+    assert "lima guaranteed 1,600.00" in words and "untagged" in words
+    part = alice.get(
+        "/showback?month=2026-10&by=person&by=",
+        headers={"HX-Request": "true", "HX-Target": "drill"},
+    )
+    assert "bob 1,600.00" in text(part) and b"<html" not in part.content
+    for wrong in ("by=color", "by=team&by=pool&by=tier", "month=2026-13", "month=x"):
+        assert alice.get(f"/showback?{wrong}").status_code == 400
+
+
+def test_a_closed_month_is_final_and_prints(place, browse):
+    alice = browse(place, "alice")
+    before = text(alice.get("/showback?month=2026-10&view=print"))
+    close(place)
+    words = text(alice.get("/showback?month=2026-10"))
+    assert "Closed. These lines are final" in words and "Use 1,600.00" in words
+    printed = text(alice.get("/showback?month=2026-10&view=print"))
+    assert "Digest of the month in the ledger" in printed
+    figures = r"All lines ([\d,.]+)"
+    assert re.search(figures, before)[1] == re.search(figures, printed)[1]
+
+
+def test_finance_closes_a_month_on_its_page(place, browse):
+    promise(place, "vision", 5, pool="a100")
+    fay = browse(place, "fay")
+    words = text(fay.get("/showback/closes"))
+    assert "Next: 2026-10" in words and "a100 have promises" in words
+    refused = save(fay, "/showback/closes")
+    assert refused.status_code == 400 and "repair or accept" in text(refused)
+    done = save(fay, "/showback/closes", accept=["telemetry_missing"])
+    assert done.status_code == 302
+    assert "0 of 6 accounts are drawn" in text(fay.get("/showback/closes"))
+    while not place.run(CloseMonth(month=OCTOBER), now=NOW).result.closed:
+        pass
+    words = text(fay.get("/showback/closes"))
+    assert "Next: 2026-11" in words and "2026-10 closed fay" in words
+    assert browse(place, "alice").get("/showback/closes").status_code == 403
+
+
+def test_a_second_person_confirms_on_the_page(place, browse):
+    terms = SetStatementTerms(from_month=OCTOBER, idle_share=Decimal(1), two_persons=True,
+                              lending_share=Decimal(0), ladder=())  # fmt: skip
+    place.run(terms, now=START, reason="board")
+    fay, finn = browse(place, "fay"), browse(place, "finn")
+    assert save(fay, "/showback/closes").status_code == 302
+    assert "that cannot be you" in text(fay.get("/showback/closes"))
+    own = fay.post("/showback/closes/confirm", {"reason": "x", "step": "save"}, follow=True)
+    assert "somebody else confirms it" in text(own)
+    done = finn.post("/showback/closes/confirm", {"reason": "x", "step": "save"}, follow=True)
+    assert "Confirmed. The statements are being drawn" in text(done)
