@@ -34,7 +34,7 @@ MESSAGES: Final[dict[Code, str]] = {
     "not_started": "It is held but was never started: send its start first.",
     "nothing_newer": "Something newer was heard already.",
     "no_change": "It is so already.",
-    "not_elastic": "It runs with the units it asked for, or between its least and most; a gang has one size.",
+    "not_elastic": "Its units stay between its least and its most; a gang has one size.",
     "no_room": "There is no room for more units in its tier now.",
     "too_many_steps": "It was resized too often; let it run as it is.",
     "from_the_future": "The instant lies in the future. Check the clock.",
