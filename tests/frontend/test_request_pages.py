@@ -7,8 +7,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from frontend.views.requests import listing
+from frontend.views.requests import asking, filling, listing
 from ledger import scope
+from ledger.ids import new_id
 from quota.commands.requests import Comment
 from quota.domain.requests import State
 from quota.queries.requests import attachments, comments
@@ -202,3 +203,34 @@ def test_pages_ask_a_constant_number_of_questions(alice, desk):
         desk.place.account(f"team-{number}", under="nlp")
         desk.ask("nlp", 50, pool="a100")
     assert [questions(one) for one in addresses] == before
+
+
+@pytest.mark.parametrize(
+    "text_sent", ["a\x00b", "\ud800".encode("utf-8", "surrogatepass"), "x" * 4001]
+)
+def test_odd_words_are_refused_in_words(alice, desk, text_sent):
+    it = desk.ask("nlp", 60)
+    answer = alice.post(address_of(it), {"step": "comment", "text": text_sent})
+    assert answer.status_code in (302, 400), answer.status_code
+    for field in ("purpose", "account", "to_account"):
+        sent = filled(step="save", kind="transfer", **{field: "a\x00b"})
+        assert alice.post(ASK, sent).status_code == 400
+
+
+def test_an_unknown_step_does_nothing(alice, desk):
+    it = desk.ask("nlp", 60)
+    for step in ("", "approve", "odd"):
+        assert alice.post(address_of(it), {"step": step}).status_code == 400
+    for given in ({"draft": "odd"}, {"draft": str(new_id())}):
+        assert alice.post(ASK, filled(step="save") | given).status_code == 404
+    assert desk.request(it).state == State.SUBMITTED
+
+
+def test_who_leads_many_accounts_types_a_name(desk, browse, monkeypatch):
+    otto = browse(desk.place, "otto")
+    assert b"<option selected>root" in otto.get(ASK).content
+    for module in (filling, asking):
+        monkeypatch.setattr(module, "SELECT_MAX", 2)
+    page = otto.get(f"{ASK}?account=serving").content.decode()
+    assert re.search(r'<input[^>]* name="account"[^>]* value="serving"', page)
+    assert otto.post(ASK, filled(account="vision", step="check")).status_code == 200

@@ -71,6 +71,8 @@ def ground_of(here: Page, row: RequestRow | None, wanted: str) -> Ground:
 
 def _other_account(here: Page, name: str) -> AccountRow | None:
     """One that is not among the first by name, if it may be asked for."""
+    if not name.isprintable():
+        return None
     try:
         row = queries.account_by_name(here.id, name)
     except NotFound:
