@@ -84,22 +84,36 @@ class EntryRow:
         )
 
 
+# A cycle is read right after it is opened, before anybody has counted its rows: so every look-up is
+# by key, one row at a time (OFFSET 0), and the names of people only for the rows of the page.
 _ENTRIES = """
-SELECT e.account_id, e.pool_id, a.name, o.name, e.guaranteed,
-    coalesce(CASE WHEN q.ends_at <= %b THEN q.base_guaranteed ELSE q.guaranteed END, 0),
-    CASE WHEN q.ends_at > %b THEN q.ends_at END, e.state, e.version, e.decision, e.units,
-    coalesce(nullif(r.display_name, ''), r.name), e.reason, e.moved_at, e.question, e.answer,
-    e.answer_units, coalesce(nullif(w.display_name, ''), w.name), e.outcome, e.before, e.after,
-    e.detail, a.ancestors && %b::uuid[], a.ancestors && %b::uuid[], e.figures, e.seen_guaranteed,
-    coalesce(e.idle_cost, -1), coalesce(e.idle_units, -1)
-FROM quota_cycleentry e
-JOIN tenancy_account a ON a.organization_id = e.organization_id AND a.id = e.account_id
-JOIN quota_pool o ON o.organization_id = e.organization_id AND o.id = e.pool_id
-LEFT JOIN quota_quota q ON q.organization_id = e.organization_id AND q.account_id = e.account_id
-    AND q.pool_id = e.pool_id
-LEFT JOIN tenancy_person r ON r.organization_id = e.organization_id AND r.id = e.reviewer_id
-LEFT JOIN tenancy_person w ON w.organization_id = e.organization_id AND w.id = e.answered_by_id
-WHERE e.organization_id = %b AND e.cycle_id = %b AND a.ancestors && %b::uuid[]
+SELECT e.account_id, e.pool_id, e.account, e.pool, e.guaranteed, coalesce(q.guaranteed, 0),
+    q.ends_at, e.state, e.version, e.decision, e.units, r.name, e.reason, e.moved_at, e.question,
+    e.answer, e.answer_units, w.name, e.outcome, e.before, e.after, e.detail,
+    e.ancestors && %b::uuid[], e.ancestors && %b::uuid[], e.figures, e.seen_guaranteed,
+    e.cost_order, e.units_order
+FROM (
+    SELECT e.*, a.name AS account, a.ancestors, o.name AS pool,
+        coalesce(e.idle_cost, -1) AS cost_order, coalesce(e.idle_units, -1) AS units_order
+    FROM quota_cycleentry e
+    CROSS JOIN LATERAL (SELECT t.name, t.ancestors FROM tenancy_account t
+        WHERE t.organization_id = e.organization_id AND t.id = e.account_id OFFSET 0) a
+    CROSS JOIN LATERAL (SELECT t.name FROM quota_pool t
+        WHERE t.organization_id = e.organization_id AND t.id = e.pool_id OFFSET 0) o
+    WHERE e.organization_id = %b AND e.cycle_id = %b AND a.ancestors && %b::uuid[] {where}
+    ORDER BY {order} LIMIT %b
+) e
+LEFT JOIN LATERAL (SELECT CASE WHEN t.ends_at <= %b THEN t.base_guaranteed ELSE t.guaranteed END
+        AS guaranteed, CASE WHEN t.ends_at > %b THEN t.ends_at END AS ends_at FROM quota_quota t
+    WHERE t.organization_id = e.organization_id AND t.account_id = e.account_id
+        AND t.pool_id = e.pool_id OFFSET 0) q ON true
+LEFT JOIN LATERAL (SELECT coalesce(nullif(t.display_name, ''), t.name) AS name
+    FROM tenancy_person t WHERE t.organization_id = e.organization_id AND t.id = e.reviewer_id
+    OFFSET 0) r ON true
+LEFT JOIN LATERAL (SELECT coalesce(nullif(t.display_name, ''), t.name) AS name
+    FROM tenancy_person t WHERE t.organization_id = e.organization_id AND t.id = e.answered_by_id
+    OFFSET 0) w ON true
+ORDER BY {outer_order}
 """
 _ORDER = {
     "idle": (
@@ -109,6 +123,10 @@ _ORDER = {
         " DESC",
     ),
     "account": ("a.name, o.name", "%b::text, %b::text", ">", ""),
+}
+_OUTER = {
+    "idle": "e.cost_order DESC, e.units_order DESC, e.account_id DESC, e.pool_id DESC",
+    "account": "e.account, e.pool",
 }
 
 
@@ -160,14 +178,15 @@ def entries(
         where += f" AND ({columns}) {beyond} ({types})"
         values += _position(after, sort)
     order = ", ".join(f"{one}{direction}" for one in _split(columns))
+    statement = _ENTRIES.format(where=where, order=order, outer_order=_OUTER[sort])
     with server_cursor() as cursor:
         found = cursor.execute(
-            f"{_ENTRIES}{where} ORDER BY {order} LIMIT %b",
+            statement,
             (
-                *(now, now, list(who.reviews), list(who.leads)),
+                *(list(who.reviews), list(who.leads)),
                 *(organization_id, cycle.id, list(who.sees)),
                 *values,
-                limit + 1,
+                *(limit + 1, now, now),
             ),
         ).fetchall()
     kept = found[:limit]
