@@ -132,3 +132,36 @@ class PreemptionPolicySet(Event):
     @property
     def stream(self) -> str:
         return f"preemption_policy:{self.organization_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """A job saved itself at `saved_at`. It would work again `reload_seconds` and
+    `warm_up_seconds` after its next start. `seconds`: how long saving took; None: nobody told."""
+
+    allocation_id: UUID
+    saved_at: datetime
+    reload_seconds: int
+    warm_up_seconds: int
+    seconds: int | None
+
+
+@event("preemption.checkpoints_recorded")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointsRecorded(Event):
+    """Jobs of a pool saved themselves. One event for all that were told at once."""
+
+    pool_id: UUID
+    checkpoints: tuple[Saved, ...]
+
+    @property
+    def stream(self) -> str:
+        return f"checkpoints:{self.pool_id}"
+
+    @property
+    def lane(self) -> UUID:
+        return self.pool_id
+
+    @property
+    def subjects(self) -> frozenset[UUID]:
+        return frozenset()

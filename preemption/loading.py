@@ -1,11 +1,12 @@
 """What plans are decided on, read into values of the domain. Inside a command the pool is locked,
 and the organization's budgets are (`lock_budgets`)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 from uuid import UUID
 
 from accounting.domain import rating
@@ -153,6 +154,28 @@ def history(
         if lost.id not in known
     ]
     return found
+
+
+class Checkpoint(NamedTuple):
+    """When a job last saved itself, and how long it takes until it works again."""
+
+    saved_at: datetime
+    reload_seconds: int
+    warm_up_seconds: int
+
+
+_CHECKPOINTS = "SELECT allocation_id, saved_at, reload_seconds, warm_up_seconds "
+
+
+def checkpoints(organization_id: UUID, allocation_ids: Collection[UUID]) -> dict[UUID, Checkpoint]:
+    """Last checkpoints by allocation; those that never told of one are missing."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"{_CHECKPOINTS} FROM preemption_checkpoint "
+            "WHERE organization_id = %b AND allocation_id = ANY(%b::uuid[])",
+            (organization_id, list(allocation_ids)),
+        ).fetchall()
+    return {row[0]: Checkpoint(*row[1:]) for row in rows}
 
 
 def weights(organization_id: UUID, accounts: Iterable[UUID]) -> dict[UUID, Fraction]:

@@ -145,3 +145,25 @@ class PreemptionPolicy(models.Model):
 
     class Meta:
         db_table = "preemption_policy"
+
+
+class Checkpoint(models.Model):
+    """The last time an allocation's job saved itself; what is lost when it is stopped."""
+
+    pk = models.CompositePrimaryKey("organization_id", "allocation_id")
+    organization_id = models.UUIDField()
+    allocation_id = models.UUIDField()
+    pool_id = models.UUIDField()
+    saved_at = models.DateTimeField()
+    reload_seconds = models.IntegerField()
+    warm_up_seconds = models.IntegerField()
+    seconds = models.IntegerField(null=True)
+
+    class Meta:
+        db_table = "preemption_checkpoint"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(reload_seconds__gte=0, warm_up_seconds__gte=0),
+                name="preemption_checkpoint_seconds",
+            ),
+        ]

@@ -11,6 +11,7 @@ from quota.reservation_events import ReservationEnded
 Run = Sequence[RecordedEvent]
 
 PLAN = ProjectedTable(name="preemption_plan", key=("organization_id", "id"))
+CHECKPOINT = ProjectedTable(name="preemption_checkpoint", key=("organization_id", "allocation_id"))
 ACTION = ProjectedTable(
     name="preemption_action", key=("organization_id", "plan_id", "allocation_id")
 )
@@ -61,6 +62,21 @@ WHERE organization_id = %b AND plan_id = %b AND state = 'open'
 """
 _USED = """
 UPDATE preemption_plan SET used_at = %b::timestamptz WHERE organization_id = %b AND id = %b
+"""
+_SAVED_COLUMNS = {
+    "allocation_id": "uuid",
+    "pool_id": "uuid",
+    "saved_at": "timestamptz",
+    "reload_seconds": "int",
+    "warm_up_seconds": "int",
+    "seconds": "int",
+}
+_SAVED = """
+INSERT INTO preemption_checkpoint (organization_id, {names})
+SELECT %b::uuid, n.* FROM {rows} AS n({names})
+ON CONFLICT (organization_id, allocation_id) DO UPDATE SET saved_at = excluded.saved_at,
+    reload_seconds = excluded.reload_seconds, warm_up_seconds = excluded.warm_up_seconds,
+    seconds = excluded.seconds
 """
 _POLICY = """
 INSERT INTO preemption_policy (organization_id, pool_share, pool_window_seconds,
@@ -136,6 +152,25 @@ def reservation_ended(run: Run) -> None:
                 cursor.execute(_USED, (event.occurred_at, *place))
 
 
+def checkpoints_recorded(run: Run) -> None:
+    """The last word about each counts; its command has seen to it that it is the latest."""
+    latest = {
+        one.allocation_id: (event.data.pool_id, one)
+        for event in run
+        for one in event.data.checkpoints
+    }
+    rows = [
+        (
+            *(one.allocation_id, pool_id, one.saved_at, one.reload_seconds),
+            *(one.warm_up_seconds, one.seconds),
+        )
+        for pool_id, one in latest.values()
+    ]
+    sql = _SAVED.format(names=", ".join(_SAVED_COLUMNS), rows=rows_of(_SAVED_COLUMNS, len(rows)))
+    with server_cursor() as cursor:
+        cursor.execute(sql, (run[0].organization_id, *row_values(rows)))
+
+
 def policy_set(run: Run) -> None:
     """The newest policy of a run is the one that holds."""
     event = run[-1]
@@ -162,6 +197,7 @@ PROJECTORS = (
     _projector(ev.PlanMade, made, PLAN, ACTION),
     _projector(ev.ActionReported, reported, ACTION),
     _projector(ev.PlanSettled, settled, PLAN, ACTION),
+    _projector(ev.CheckpointsRecorded, checkpoints_recorded, CHECKPOINT),
     _projector(ev.PreemptionPolicySet, policy_set, POLICY),
     _projector(ReservationEnded, reservation_ended, PLAN),
 )

@@ -212,6 +212,43 @@ class PreemptionPlans(msgspec.Struct, kw_only=True):
 Seconds = Annotated[int, Meta(ge=0, le=366 * 86_400)]
 
 
+class Checkpoint(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    """A job saved itself at `at` (absent: now), `attempt` absent: the newest. It works again
+    `reload_seconds` and `warm_up_seconds` after its next start. `seconds`: how long saving took."""
+
+    key: Key
+    attempt: Attempt | None = None
+    at: Instant | None = None
+    reload_seconds: Grace = 0
+    warm_up_seconds: Grace = 0
+    seconds: Grace | None = None
+
+
+class Checkpoints(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to 10,000 checkpoints of jobs of one pool."""
+
+    checkpoints: Annotated[list[Checkpoint], Meta(min_length=1, max_length=REPORTS_MAX)]
+
+
+class CheckpointResult(msgspec.Struct, kw_only=True, gc=False):
+    """What became of one: `recorded`, or why nothing changed."""
+
+    key: str
+    attempt: int | None
+    code: Literal[
+        "recorded", "nothing_newer", "allocation_unknown", "already_ended", "from_the_future"
+    ]
+    detail: str
+
+
+class CheckpointsTold(msgspec.Struct, kw_only=True):
+    """`results` in the order of the checkpoints."""
+
+    at: datetime
+    changed: int
+    results: list[CheckpointResult]
+
+
 class PreemptionBudgets(msgspec.Struct, kw_only=True):
     """An organization's budgets. `pool_share` of a pool's capacity may be taken in any
     `pool_window_seconds`; a job is preempted once in any `job_window_seconds`; `aged_per_day`

@@ -95,6 +95,10 @@ TOLD = answer_example(
         "plan": _PLAN | {"actions": [_DONE]},
     },
 )
+CHECKPOINTS = request_example(
+    "A job that loads for twenty minutes and warms up for ten",
+    {"checkpoints": [{"key": "48211", "reload_seconds": 1200, "warm_up_seconds": 600}]},
+)
 _BUDGETS = {
     "pool_share": "0.05",
     "pool_window_seconds": 600,

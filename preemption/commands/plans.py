@@ -143,6 +143,7 @@ class _Asked:
         unit, pool_id = self.unit, self.pool.pool_id
         here, standing = unit.organization_id, self.pool.standing
         self.holders = taking.holders(here, pool_id, now=unit.now)
+        saved = loading.checkpoints(here, [one.id for one in self.holders])
         ending = {
             action.allocation_id: action.units
             for one in self.open
@@ -153,7 +154,9 @@ class _Asked:
             pool=standing.pools[pool_id].pool,
             accounts=dict(standing.accounts),
             quotas=dict(standing.quotas.get(pool_id, {})),
-            running=[_running(one, ending.get(one.id, 0)) for one in self.holders],
+            running=[
+                _running(one, ending.get(one.id, 0), saved.get(one.id)) for one in self.holders
+            ],
             weights=dict(loading.weights(here, standing.accounts)),
             open_plans=[
                 OpenPlan(key=str(one.id), account=one.account, units=one.most, tier=one.tier)
@@ -294,7 +297,7 @@ class _Asked:
         )
 
 
-def _running(one: Holder, ending_units: int) -> Running:
+def _running(one: Holder, ending_units: int, saved: loading.Checkpoint | None) -> Running:
     """An allocation for the domain.
 
     One that has not started yet cannot shrink. Of a job with several living attempts only the
@@ -309,6 +312,9 @@ def _running(one: Holder, ending_units: int) -> Running:
         tier=one.tier,
         priority_class=one.priority_class if one.is_latest else "P0",
         since=one.since,
+        saved_at=saved.saved_at if saved else None,
+        reload_seconds=saved.reload_seconds if saved else 0,
+        warm_up_seconds=saved.warm_up_seconds if saved else 0,
         saves=one.saves and not one.is_held,
         reclaim_seconds=one.reclaim_seconds,
         ending_units=min(ending_units, one.units),

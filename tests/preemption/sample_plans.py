@@ -3,9 +3,10 @@
 from datetime import timedelta
 from decimal import Decimal
 
+from preemption.commands.checkpoints import RecordCheckpoints
 from preemption.commands.plans import PlanPreemption
 from preemption.commands.policies import SetPreemptionPolicy
-from preemption.wire import PreemptionAsk
+from preemption.wire import Checkpoint, PreemptionAsk
 from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
 from quota.wire import Ask
@@ -30,6 +31,8 @@ def planned(place: Tenant, *, key: str = "taker") -> str:
     )
     who = {"account": "vision", "person": "bob", "pool": "a100"}
     place.run(AdmitBatch(requests=(Ask(key="spot", units=80, tier="spot", **who),)))
+    saved = Checkpoint(key="spot", reload_seconds=60, warm_up_seconds=30, seconds=20)
+    place.run(RecordCheckpoints(pool="a100", checkpoints=(saved,)))
     ask = PreemptionAsk(
         account="nlp",
         pool="a100",

@@ -136,10 +136,9 @@ def test_budgets_are_read_and_set(scheduler, full):
 
 
 def test_the_guide_says_what_is_sent(scheduler, full):
-    asked, reported, budgets = (
-        json.loads(block)
-        for block in re.findall(r"```json\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    )
+    blocks = re.findall(r"```json.*?\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    asked, saved, reported, budgets = map(json.loads, blocks)
+    assert scheduler.post("pools/h100/checkpoints", saved).json()["changed"] == 0
     Preemption(full).budgets(pool_share="1")
     answer = scheduler.post("preemption-plans", asked).json()
     assert answer["status"] == "plan"
