@@ -14,6 +14,7 @@ from accounting.api.usage_reads import (
 )
 from ledger.api import EventOperation, EventsOperation
 from notices.api.notices import NoticesOperation, ReadNoticesOperation
+from preemption.api.checkpoints import CheckpointsOperation
 from preemption.api.plans import (
     CancelOperation,
     ConfirmOperation,
@@ -120,6 +121,7 @@ urlpatterns = [
     path("people", PeopleOperation.as_view()),
     path("pools", OpenPoolOperation.as_view()),
     path("pools/<str:pool>", PoolOperation.as_view(), name="api-pool"),
+    path("pools/<str:pool>/checkpoints", CheckpointsOperation.as_view()),
     path("pools/<str:pool>/quotas", PoolQuotasOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
     path("preemption-plans", PlansOperation.as_view(), name="api-preemption-plans"),

@@ -52,6 +52,7 @@ COMMAND_MODULES = (
     "accounting.commands.rates",
     "accounting.commands.statements",
     "preemption.commands.policies",
+    "preemption.commands.checkpoints",
     "preemption.commands.plans",
     "preemption.commands.reports",
     "preemption.commands.settling",

@@ -110,6 +110,7 @@ SENTENCES = {
     "preemption.action_reported": "{victim_id} gave {units} units of {pool_id} back, job {key}, "
     "for {account_id}: {outcome}",
     "preemption.plan_settled": "Plan of {account_id} to take units of {pool_id} back: {how}",
+    "preemption.checkpoints_recorded": "Jobs in {pool_id} saved themselves",
     "preemption.policy_set": "Budgets of preemption set: {pool_share} of a pool in any "
     "{pool_window_seconds} s, a job once in {job_window_seconds} s",
     "usage.source_registered": "Usage source {name} seen for the first time",
