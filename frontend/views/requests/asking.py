@@ -153,14 +153,14 @@ def _terms(here: Page, desk: Desk) -> Terms | None:
         form = RequestForm(shown, ground=desk.ground)
     if not form.is_valid():
         return None
-    name, receiver = form.cleaned_data.get("to_account", ""), None
+    name, taker_id = form.cleaned_data.get("to_account", ""), None
     if name:
         try:
-            receiver = queries.account_by_name(here.id, name.strip()).id
+            taker_id = queries.account_by_name(here.id, name.strip()).id
         except NotFound as error:
             form.add_error("to_account", error.detail)
             return None
-    return form.terms(to_account_id=receiver)
+    return form.terms(to_account_id=taker_id)
 
 
 def _act(request: PageRequest, desk: Desk) -> HttpResponse | None:
