@@ -43,78 +43,65 @@ def place(acme) -> Tenant:
     return acme
 
 
+def rolled() -> list[dict]:
+    """Records of all lengths, before, in and beyond the month."""
+    dice = Random(7)
+    return [
+        record(
+            str(number),
+            start=START + timedelta(microseconds=dice.randrange(-4 * 10**12, 25 * 10**11)),
+            hours=dice.choice((0.001, 1, 7.7, 30, 900, 1500)),
+            tier=dice.choice(("guaranteed", "borrowed", "spot")),
+            account=dice.choice(("nlp", "vision")),
+            units=dice.randrange(1, 500),
+            labels=dice.choice((None, {"project": "p"})),
+        )
+        for number in range(120)
+    ]
+
+
+def one_by_one(place: Tenant, rows: list[dict]) -> rating.Rating:
+    """The pure rating of the parts of the records that lie in the month."""
+    with scope.reading(place.id):
+        card = rates.rate_card(place.id)
+        said = rates.grades(place.id)
+    (flavor,) = {line.flavor for version in card.versions for line in version.lines}
+    records = [
+        Record(
+            account=place.accounts[row["account"]],
+            flavor=flavor,
+            tier=row["tier"],
+            units=row["units"],
+            start=max(row["start"], START),
+            end=min(row["end"], END),
+        )
+        for row in rows
+        if row["end"] > START and row["start"] < END
+    ]
+    return rating.rate(records, card, zone=BERLIN, currency="EUR", grades=said)
+
+
+def compared(lines) -> dict:
+    """What a group costs, without its place in the tree."""
+    found = {}
+    for line in lines:
+        group = line.group
+        account = group.account[0] if isinstance(group.account, tuple) else group.account
+        key = (account, group.tier, group.grade, group.version)
+        found[key] = (line.unit_seconds, getattr(line, "amount", None))
+    return found
+
+
 def test_a_month_in_sql_is_the_records_rated_one_by_one(place):
     publish(place, "2", at=START - DAY, spot="0.7", until=START + 20 * DAY)
     publish(place, "3", at=START + 21 * DAY + timedelta(microseconds=1))
-    command = SetRateGrade(
-        account_id=place.accounts["research"], grade="academic", effective_from=START + 3 * DAY
-    )
-    place.run(command, now=START + 3 * DAY, reason="test")
-    dice = Random(7)
-    rows, records = [], []
-    for number in range(120):
-        start = START + timedelta(microseconds=dice.randrange(-4 * 10**12, 29 * 86_400 * 10**6))
-        hours = dice.choice((0.001, 1, 7.7, 30, 900, 1500))
-        tier = dice.choice(("guaranteed", "borrowed", "spot"))
-        account = dice.choice(("nlp", "vision"))
-        units = dice.randrange(1, 500)
-        one = record(
-            str(number),
-            hours=hours,
-            start=start,
-            tier=tier,
-            account=account,
-            units=units,
-            labels=dice.choice((None, {"project": "p"})),
-        )
-        rows.append(one)
-        records.append(
-            Record(
-                account=account,
-                flavor="h100",
-                tier=tier,
-                units=units,
-                start=one["start"],
-                end=one["end"],
-            )
-        )
+    grade = SetRateGrade(account_id=place.accounts["research"], grade="academic")
+    place.run(grade, now=START + 3 * DAY, reason="test")
+    rows = rolled()
     place.use(*rows, now=LATER)
+    expected = one_by_one(place, rows)
     found = month(place, now=LATER, details=statement_rating.DETAILS)
-    plain = month(place, now=LATER)
-    with scope.reading(place.id):
-        card = rates.rate_card(place.id)
-        (flavor,) = {line.flavor for version in card.versions for line in version.lines}
-        said = rates.grades(place.id)
-    grades = {name: said[place.accounts[name]] for name in ("nlp", "vision")}
-    expected = rating.rate(
-        [
-            Record(
-                account=one.account,
-                flavor=flavor,
-                tier=one.tier,
-                units=one.units,
-                start=max(one.start, START),
-                end=min(one.end, END),
-            )
-            for one in records
-            if one.end > START and one.start < END
-        ],
-        card,
-        zone=BERLIN,
-        currency="EUR",
-        grades=grades,
-    )
-    names = {id_: name for name, id_ in place.accounts.items()}
-
-    def compared(lines):
-        return {
-            (names.get(one.group.account[0]) if isinstance(one.group.account, tuple)
-             else one.group.account, one.group.tier, one.group.grade, one.group.version):
-            (one.unit_seconds, getattr(one, "amount", None))
-            for one in lines
-        }  # fmt: skip
-
-    for each in (found, plain):
+    for each in (found, month(place, now=LATER)):
         assert compared(each.rating.lines) == compared(expected.lines)
         assert compared(each.rating.unrated) == compared(expected.unrated)
     assert expected.unrated
