@@ -37,10 +37,9 @@ SENTENCES = {
     "pool.unavailable_set": "{unavailable} units of pool {pool_id} are unavailable",
     "pool.margin_set": "{safety_margin} units of pool {pool_id} are never promised",
     "pool.reclaim_target_set": "Guarantees in {pool_id} hold within {reclaim_target_seconds} s",
-    "quota.set": "Quota of {account_id} in {pool_id} set: {quota[guaranteed]} guaranteed",
-    "quota.ended": "Temporary quota of {account_id} in {pool_id} ended: {quota[guaranteed]} stand",
-    "quota.scheduled": "Quota of {account_id} in {pool_id} will be {quota[guaranteed]} "
-    "from {starts_at}",
+    "quota.set": "Quota of {account_id} in {pool_id} set: {terms}{aside}",
+    "quota.ended": "Temporary quota of {account_id} in {pool_id} ended: {terms}",
+    "quota.scheduled": "Quota of {account_id} in {pool_id} from {starts_at}: {terms}{aside}",
     "quota.schedule_cancelled": "A scheduled quota of {account_id} in {pool_id} was cancelled",
     "quota.lapsed": "A due change of {account_id} in {pool_id} was refused: {detail}",
     "admission.policy_set": "Times of admission set: holds {hold_seconds} s, leases "
@@ -203,4 +202,24 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = f"{value:,}"
         else:
             words[field] = value
+    if isinstance(quota := payload.get("quota"), Mapping):
+        words["terms"], words["aside"] = _terms(quota), _aside(payload, words)
     return words
+
+
+def _terms(quota: Mapping[str, Any]) -> str:
+    """A quota as a whole; a limit that is not named does not bind."""
+    limits = (
+        f", {name.replace('_', ' ')} {quota[name]:,}"
+        for name in ("borrowing_limit", "lending_limit")
+        if quota.get(name) is not None
+    )
+    return f"{quota.get('guaranteed', 0):,} guaranteed{''.join(limits)}"
+
+
+def _aside(payload: Mapping[str, Any], words: Mapping[str, Any]) -> str:
+    """Until when, and with whom units were exchanged: a rise takes them, a cut gives them back."""
+    until = f", until {words['ends_at']}" if payload.get("ends_at") else ""
+    if payload.get("borrower_id"):
+        return f"{until}, by a change of {words['borrower_id']}"
+    return f"{until}, exchanged with {words['lender_id']}" if payload.get("lender_id") else until

@@ -21,8 +21,8 @@ def scheduled(starts_at: str) -> str:
 
 def test_a_change_to_come_names_local_time():
     winter = scheduled("2026-12-13T15:47:24.609643Z")
-    assert winter.endswith("will be 32 from 2026-12-13 16:47:24 CET")
-    assert scheduled("2026-07-01T00:00:00Z").endswith("from 2026-07-01 02:00:00 CEST")
+    assert winter.endswith("from 2026-12-13 16:47:24 CET: 32 guaranteed")
+    assert "from 2026-07-01 02:00:00 CEST:" in scheduled("2026-07-01T00:00:00Z")
 
 
 def test_other_instants_too_and_only_those():
@@ -30,3 +30,17 @@ def test_other_instants_too_and_only_those():
     assert reset == "Use before 2026-11-29 13:00:00 CET no longer counts for priority"
     odd = told("fairshare.reset", at="long ago")
     assert odd == "Use before long ago no longer counts for priority"
+
+
+def test_a_quota_is_told_as_a_whole():
+    """A change of a limit alone reads otherwise than what stood before."""
+    quota = {"guaranteed": 1200, "borrowing_limit": 0, "lending_limit": None}
+    plain = told("quota.set", quota=quota, ends_at=None, lender_id=None, borrower_id=None)
+    assert plain.endswith("set: 1,200 guaranteed, borrowing limit 0")
+    lender = "01a22905-09f7-7788-a3a8-96a7db4b5849"
+    carved = told("quota.set", quota=quota, ends_at="2026-12-24T00:00:00Z", lender_id=lender)
+    assert carved.endswith(
+        "borrowing limit 0, until 2026-12-24 01:00:00 CET, exchanged with 01a22905…"
+    )
+    lent = told("quota.set", quota={"guaranteed": 4}, lender_id=lender, borrower_id=lender)
+    assert lent.endswith("set: 4 guaranteed, by a change of 01a22905…")
