@@ -150,6 +150,8 @@ def test_a_lead_gets_units_by_keyboard_alone(page: Page, sign_in: Callable, team
     page.keyboard.type("Train the next model.")
     # What is typed is kept as a draft, and handed in it is the same request.
     expect(page.locator("#draft")).to_contain_text("Draft kept", timeout=10_000)
+    page.reload()
+    expect(page.get_by_label("What they are for")).to_have_value("Train the next model.")
     page.get_by_role("button", name="Get it").press("Enter")
     page.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}$"))
     expect(page.get_by_text("Granted at once")).to_be_visible()

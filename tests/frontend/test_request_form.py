@@ -131,6 +131,7 @@ def test_drafts_are_kept_while_one_types(alice, desk):
     assert "Draft kept" in text(part) and b"<h1" not in part.content
     (row,) = stored(desk)
     assert (row.state, row.request.terms.units) == (State.DRAFT, 7)
+    assert part["HX-Replace-Url"] == f"/requests/{row.request.id}/edit"
     same = {"draft": hidden(part, "draft"), "version": hidden(part, "version")}
     alice.post(ASK, filled(units="7", purpose="", step="autosave") | same, headers=htmx)
     assert stored(desk)[0].request.version == row.request.version, "nothing new, nothing kept"

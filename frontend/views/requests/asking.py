@@ -131,12 +131,16 @@ def _form(request: PageRequest, row: RequestRow | None) -> HttpResponse:
             desk.form.refuse([one for one in desk.preview.check.problems if one.field])
         beside = _siblings(here, desk)
         question = _question(here, row) if ground.fixed else None
-    return render(
+    response = render(
         request,
         "requests/form.html",
         _context(request, desk) | {"siblings": beside, "question": question},
         status=form_status(request, form, notice=desk.notice if desk.step == SUBMIT else ""),
     )
+    if desk.step == AUTOSAVE and desk.kept and desk.row is not None and request.htmx:
+        # Loaded again, the page goes on with the draft.
+        response["HX-Replace-Url"] = reverse("request_edit", args=[desk.row.request.id])
+    return response
 
 
 def _step(request: PageRequest) -> str:
