@@ -19,7 +19,7 @@ from accounting import importing
 from accounting.importers import sacct
 from accounting.importers.formats import text_lines
 from accounting.importers.record import ImportedRecord
-from demo import history, quota_history, steps
+from demo import history, quota_history, request_history, steps
 from demo.tenant import Tenant
 from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
 from ledger import scope
@@ -27,6 +27,7 @@ from ledger.errors import Conflict
 from ledger.execution import Context
 from ledger.ids import new_id
 from ledger.types import SYSTEM, Actor, ActorKind
+from notices import reading as notices
 from quota.commands.pools import DefineFlavor, OpenPool
 from quota.queries import pools_with_weights
 from tenancy import queries, tokens
@@ -120,6 +121,7 @@ def load_generated(
     _memberships(tenant, demo.tree)
     _logins(tenant, users)
     say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
+    request_history.publish_prices(tenant)
     for quota in quota_history.INITIAL:
         steps.promise(
             tenant,
@@ -142,6 +144,9 @@ def load_generated(
         while pending and pending[0][0] <= at:
             pending.pop(0)[1]()
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
+    # What is to be told of it is told now, so that nobody waits for the worker's next round.
+    notices.read_events(tenant.id, now=now)
+    notices.remind(tenant.id, now=now)
     say(f"{demo.name}: {len(demo.records)} usage records.")
     return tenant
 

@@ -171,7 +171,7 @@ QUOTAS: Final = tuple(
     for account, pool, guaranteed, limit in (
         ("foundation", H100, 24, None),
         ("products", ASCEND, 28, None),
-        ("pretraining", H100, 192, 128),
+        ("pretraining", H100, 168, 128),
         ("post-training", H100, 64, 128),
         ("assistant", H100, 96, 0),
         ("protein-design", H100, 32, 96),

@@ -261,7 +261,48 @@ def test_pools_and_allocations_tell_a_story() -> None:
     over = {name: one.promise.over_promised_by for name, one in promised.items()}
     assert {name for name, units in over.items() if units} == {organization.ASCEND}
     assert [one.account for one in to_come] == ["robotics"]
-    assert rows("meridian", "SELECT count(*) FROM quota_quota WHERE ends_at IS NOT NULL") == [(1,)]
+    temporary = rows("meridian", "SELECT count(*) FROM quota_quota WHERE ends_at IS NOT NULL")
+    assert temporary == [(3,)]
+
+
+def test_requests_reviews_and_prices_tell_a_story(var: Path) -> None:
+    load()
+    states = rows(
+        "meridian",
+        "SELECT a.name, r.state FROM quota_request r JOIN tenancy_account a "
+        "ON a.organization_id = r.organization_id AND a.id = r.account_id ORDER BY r.id",
+    )
+    assert [one for one in states if one[1] != "submitted"] == [
+        ("translation", "provisioned"),
+        ("code-tools", "provisioned"),
+        ("climate", "rejected"),
+        ("protein-design", "countered"),
+        ("pretraining", "draft"),
+    ]
+    # About one nobody was asked; one waits for a second person's word.
+    automatic = (
+        "SELECT count(*) FROM quota_request WHERE state = 'provisioned' AND level_ids = '{}'"
+    )
+    assert rows("meridian", automatic) == [(1,)]
+    second = "SELECT count(*) FROM quota_request WHERE approvals_needed = 2 AND approvals <> '[]'"
+    assert rows("meridian", second) == [(1,)]
+    entries = rows("meridian", "SELECT state, count(*) FROM quota_cycleentry GROUP BY 1 ORDER BY 1")
+    assert [state for state, _ in entries] == ["asked", "decided", "undecided"]
+    told = dict(
+        rows(
+            "meridian",
+            "SELECT p.name, n.title FROM notices_notice n JOIN tenancy_person p "
+            "ON p.organization_id = n.organization_id AND p.id = n.person_id "
+            "WHERE n.kind IN ('quota.ending', 'request.answer', 'cycle.asked')",
+        )
+    )
+    assert told.keys() == {"gnunez", "vpopescu", "eyilmaz"}
+    assert told["gnunez"].endswith("ends in 3 days")
+    prices = "SELECT count(*) FROM accounting_rateversion"
+    assert rows("meridian", prices) == [(1,)]
+    roles = {login["role"] for login in content(var)["logins"]}
+    assert any(role.startswith("lead of pretraining") for role in roles)
+    assert any(role.startswith("approver of foundation") for role in roles)
 
 
 def test_after_a_long_pause_what_runs_counts_again() -> None:

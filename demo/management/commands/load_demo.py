@@ -28,10 +28,13 @@ FILE = "demo.json"
 # (person, who that is). The operator's login belongs to both organizations.
 LOGINS = (
     ("jholm", "operator of both organizations"),
-    ("aokonkwo", "lead of pretraining"),
+    ("aokonkwo", "lead of pretraining: asks for quota"),
+    ("hlindqvist", "approver of foundation: reviews what pretraining asks for"),
+    ("vpopescu", "lead of protein-design: was offered less than asked for"),
+    ("gnunez", "lead of translation: a temporary quota ends in three days"),
     ("eyilmaz", "lead of robotics"),
+    ("dbauer", "approver of science"),
     ("ztran", "member of pretraining"),
-    ("hlindqvist", "approver of foundation"),
     ("nrahmani", "finance"),
     ("ihorvat", "auditor"),
     ("ana", "lead of nlp in Slurm Lab"),
