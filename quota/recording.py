@@ -126,12 +126,14 @@ def _became(pool_id: UUID, change: Became) -> events.QuotaSet | events.QuotaEnde
             expose=change.expose,
         )
     by_other = change.kind in ("lent", "repaid")
+    # Beside a temporary quota that goes on the event names its lender: it is still to be repaid.
+    goes_on = by_other or change.after.temporary is not None
     return events.QuotaSet(
         account_id=change.account,
         pool_id=pool_id,
         quota=values(change.after.quota),
         **_end(change.after),
-        lender_id=_lender(change.after) if by_other else change.other,
+        lender_id=_lender(change.after) if goes_on else change.other,
         borrower_id=change.other if by_other else None,
         change_id=change.scheduled,
         expose=change.expose,

@@ -320,7 +320,9 @@ def provision(unit: Unit, request: Request, books: Books) -> Request:
     if trial.starts_at > unit.now:
         return _schedule(unit, request, trial, pending_count=len(pending))
     record(unit, terms.pool_id, grant(book, trial.wishes, at=unit.now))
-    return tell(unit, request, ev.RequestProvisioned, units=terms.units, ends_at=terms.ends_at)
+    # What is added to a temporary quota ends with it, to the second.
+    ends_at = trial.wishes[0].ends_at or terms.ends_at
+    return tell(unit, request, ev.RequestProvisioned, units=terms.units, ends_at=ends_at)
 
 
 def _schedule(unit: Unit, request: Request, trial: Trial, *, pending_count: int) -> Request:

@@ -10,7 +10,8 @@ cut frees goes back to it.
 
 *Temporary.* A quota with an end remembers what it returns to (its `base`) and who lent. When it
 ends, the account gets its base back and the lender what it lent, no matter what else has happened
-to the lender. Setting a quota while a temporary one runs ends that one first, in one step.
+to the lender. Setting a quota while a temporary one runs ends that one first, in one step; a wish
+with a `base`, and `shift`, leave it running and move what it returns to with it.
 
 *Due.* At equal instants ends come first, then changes that free units, then those that take some;
 equal ones by id. What the promise rule refuses at its due time lapses: values stay, it is said.
@@ -92,6 +93,8 @@ class Wish:
         ends_at: None: for good.
         expose: what runs above a lowered guarantee loses its tier: the account's, the lender's,
             and again where a temporary quota ends.
+        base: a change for good beside the temporary quota that runs: what that returns to from
+            now on. Its end and its lender stay, and `lender` pays for the rise of the base.
     """
 
     account: AccountKey
@@ -99,6 +102,7 @@ class Wish:
     lender: AccountKey | None = None
     ends_at: datetime | None = None
     expose: bool = False
+    base: Quota | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,15 +188,20 @@ class QuotaBook:
         if cell == Cell(quota=wish.quota) and wish.ends_at is None:
             return []
         draft = _Draft(self.cells)
-        draft.repay(cell)
         base = cell.base
+        if wish.base is not None:
+            temporary = self._beside(wish, cell)
+            rise = wish.base.guaranteed - base.guaranteed
+        else:
+            draft.repay(cell)
+            rise = wish.quota.guaranteed - base.guaranteed
+            temporary = (
+                Temporary(ends_at=wish.ends_at, base=base, lender=wish.lender, expose=wish.expose)
+                if wish.ends_at
+                else None
+            )
         if wish.lender is not None:
-            draft.shift(wish.lender, base.guaranteed - wish.quota.guaranteed)
-        temporary = (
-            Temporary(ends_at=wish.ends_at, base=base, lender=wish.lender, expose=wish.expose)
-            if wish.ends_at
-            else None
-        )
+            draft.shift(wish.lender, -rise)
         return self._take(
             draft,
             wish.account,
@@ -203,6 +212,33 @@ class QuotaBook:
             scheduled=scheduled,
             expose=wish.expose,
         )
+
+    @staticmethod
+    def _beside(wish: Wish, cell: Cell) -> Temporary:
+        if cell.temporary is None or wish.ends_at is not None:
+            raise Refused(
+                "not_temporary",
+                "No temporary quota runs here any more. Ask again.",
+                field="account",
+            )
+        check_amount(wish.base.guaranteed, field="guaranteed")
+        return replace(cell.temporary, base=wish.base)
+
+    def shift(self, units: Mapping[AccountKey, int], *, at: datetime) -> list[Became]:
+        """Let accounts have so many units more or fewer, for good and at once: only their sum must
+        fit. A temporary quota runs on, and what it returns to moves with it.
+
+        Raises:
+            Refused: `promise_exceeded`, `pool_over_promised`, `carve_exceeded`; of `path`.
+        """
+        cells: list[tuple[AccountKey, Cell, str]] = []
+        for account, rise in units.items():
+            self.path(account)
+            try:
+                cells.append((account, self.cell(account).shifted(rise), "set"))
+            except _Short as short:
+                raise _carve_exceeded(asked=-rise, available=short.available) from None
+        return self._keep(cells, at=at)
 
     def set_all(self, quotas: Mapping[AccountKey, Quota], *, at: datetime) -> list[Became]:
         """Let many quotas stand at once, as in a plan: only their sum must fit. A temporary quota

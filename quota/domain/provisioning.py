@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from ledger.errors import DomainError, Refused
+from quota.domain.beside import check_quiet, held_for_good, wish_beside
 from quota.domain.changes import Became, Cell, Change, Lapsed, QuotaBook, Scheduled, Wish
 from quota.domain.requests import AT_ONCE, Kind, Terms
 from quota.domain.values import AccountKey, Quota
@@ -101,7 +102,7 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
     start = terms.begins(now)
     then = _copy(book)
     then.settle([change for change in coming if change.starts_at <= start], now=start)
-    wishes = wishes_of(terms, then, coming=coming, at=start)
+    wishes = wishes_of(terms, then, coming=coming, at=start, is_later=start > now)
     cell = then.cell(terms.account_id)
     end = max(start, _last_instant(book, coming, wishes))
     baseline_changes = _copy(book).settle(coming, now=end)
@@ -153,9 +154,11 @@ def grant(book: QuotaBook, wishes: Collection[Wish], *, at: datetime) -> list[Be
         Refused: as `QuotaBook.set`.
     """
     if len(wishes) > 1:
-        for wish in wishes:
-            book.path(wish.account)
-        return book.set_all({wish.account: wish.quota for wish in wishes}, at=at)
+        rises = {
+            wish.account: wish.quota.guaranteed - book.cell(wish.account).quota.guaranteed
+            for wish in wishes
+        }
+        return book.shift(rises, at=at)
     return [change for wish in wishes for change in book.set(wish, at=at)]
 
 
@@ -170,9 +173,14 @@ def rise_of(terms: Terms, book: QuotaBook) -> int:
 
 
 def wishes_of(
-    terms: Terms, book: QuotaBook, *, coming: Collection[Scheduled] = (), at: datetime
+    terms: Terms,
+    book: QuotaBook,
+    *,
+    coming: Collection[Scheduled] = (),
+    at: datetime,
+    is_later: bool = False,
 ) -> tuple[Wish, ...]:
-    """What to set so that the request is granted at an instant.
+    """What to set so that the request is granted at an instant, which may lie in the future.
 
     Raises:
         Refused: see `attempt`.
@@ -184,7 +192,7 @@ def wishes_of(
         if cell.quota.guaranteed == 0:
             raise _nothing_held("to justify")
         return ()
-    _check_quiet(terms, book, coming, at)
+    check_quiet(terms, coming, at=at)
     if terms.kind == Kind.EXTENSION:
         if cell.temporary is None:
             raise Refused(
@@ -199,10 +207,22 @@ def wishes_of(
                 field="ends_at",
                 facts={"ends_at": cell.temporary.ends_at.isoformat()},
             )
-        lender = cell.temporary.lender
-        return (Wish(account=account, quota=cell.quota, lender=lender, ends_at=terms.ends_at),)
+        return (
+            Wish(
+                account=account,
+                quota=cell.quota,
+                lender=cell.temporary.lender,
+                ends_at=terms.ends_at,
+                expose=cell.temporary.expose,
+            ),
+        )
     if terms.kind == Kind.TRANSFER:
         return _transfer(terms, book, above)
+    if cell.temporary is not None:
+        beside = wish_beside(
+            terms, book, cell, above, target=_target, lender_of=lender_of, is_later=is_later
+        )
+        return (beside,)
     quota = _target(terms, cell.quota)
     rise = quota.guaranteed - cell.quota.guaranteed
     return (
@@ -241,10 +261,11 @@ def _transfer(terms: Terms, book: QuotaBook, above: tuple) -> tuple[Wish, ...]:
             "Units are transferred between accounts under the same parent.",
             field="to_account",
         )
-    giving, getting = book.cell(terms.account_id).quota, book.cell(taker).quota
+    giver = book.cell(terms.account_id)
+    giving, getting = giver.quota, book.cell(taker).quota
     units = terms.units or 0
-    if units > giving.guaranteed:
-        raise _nothing_held("to transfer", held=giving.guaranteed, units=units)
+    if units > held_for_good(giver):
+        raise _nothing_held("to transfer", held=held_for_good(giver), units=units)
     return (
         Wish(account=terms.account_id, quota=replace(giving, guaranteed=giving.guaranteed - units)),
         Wish(account=taker, quota=replace(getting, guaranteed=getting.guaranteed + units)),
@@ -261,37 +282,6 @@ def lender_of(book: QuotaBook, above: tuple, rise: int) -> UUID | None:
         if rise < 0 or min(cell.quota.guaranteed, cell.base.guaranteed) >= rise:
             return account
     return None
-
-
-def _check_quiet(
-    terms: Terms, book: QuotaBook, coming: Collection[Scheduled], at: datetime
-) -> None:
-    """Nothing else is under way with the quotas that change: it would be overwritten."""
-    for account in (terms.account_id, terms.to_account_id):
-        if account is None:
-            continue
-        later = [change for change in coming if change.wish.account == account]
-        if later:
-            first = min(change.starts_at for change in later)
-            raise Refused(
-                "change_to_come",
-                f"This quota changes on {first:%Y-%m-%d %H:%M} already. Ask after that, or have "
-                "the change cancelled.",
-                field="starts_at",
-                facts={"starts_at": first.isoformat()},
-            )
-        temporary = book.cell(account).temporary
-        if temporary is not None and terms.kind != Kind.EXTENSION:
-            way_out = "Ask for an extension"
-            if terms.kind not in AT_ONCE:
-                way_out += ", or for a start then"
-            raise Refused(
-                "temporary_running",
-                f"A temporary quota runs until {temporary.ends_at:%Y-%m-%d %H:%M} and would end. "
-                f"{way_out}.",
-                field="starts_at",
-                facts={"ends_at": temporary.ends_at.isoformat()},
-            )
 
 
 def _nothing_held(what: str, *, held: int = 0, units: int = 1) -> Refused:

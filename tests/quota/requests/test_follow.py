@@ -83,3 +83,21 @@ def test_an_extended_boost_lasts(desk, known):
     assert desk.quotas.stored() == {"nlp": 0}
     assert {state(desk, first), state(desk, longer)} == {State.EXPIRED}
     assert verification.verify(desk.place.id).clean
+
+
+def test_a_team_with_a_boost_is_granted_more_and_keeps_what_is_for_good(desk):
+    """On record, as in the domain: the boost's end and lender survive what is granted beside it."""
+    desk.quotas.set("research", 40)
+    desk.policy(unknown_use_passes=True)
+    boost = desk.ask("nlp", 8, days=7)
+    raised = desk.approve(desk.ask("nlp", 10, days=None, kind="new"), by="petra")
+    further = desk.ask("nlp", 4, days=7, ends_at=NOW + 7 * DAY - DAY / 2)
+    assert desk.request(further).terms.ends_at == NOW + 7 * DAY, "it ends with the boost"
+    assert desk.quotas.stored() == {"research": 18, "nlp": 22}
+    assert {state(desk, it) for it in (boost, raised, further)} == {State.PROVISIONED}
+    assert verification.verify(desk.place.id).clean
+    desk.place.run(SettleQuotas(), now=NOW + 8 * DAY)
+    assert desk.quotas.stored() == {"research": 30, "nlp": 10}
+    assert state(desk, boost) == state(desk, further) == State.EXPIRED
+    assert state(desk, raised) == State.PROVISIONED
+    assert verification.verify(desk.place.id).clean

@@ -181,8 +181,11 @@ def test_room_that_went_meanwhile_is_said_and_nothing_is_done(desk):
 
 def test_a_running_boost_is_not_cut_short_by_accident(look, desk):
     desk.ask("nlp", 8, days=10)
-    seen = look("nlp", 4, kind="raise", days=None)
+    beside = look("nlp", 4, kind="raise", days=None)
+    assert (beside.trial.before.guaranteed, beside.trial.after.guaranteed) == (8, 12)
+    seen = look("nlp", 4, days=30)
     assert [one.code for one in seen.problems] == ["temporary_running"]
+    assert look("nlp", 4, days=10).fits
     later = look("nlp", 4, kind="raise", days=None, starts_at=NOW + 10 * DAY)
     assert later.can_submit
 
