@@ -39,6 +39,7 @@ _MAIN = (
     ("Overview", "overview", "speedometer2", "h", None),
     ("Capacity", "capacity", "cpu", "c", READ),
     ("Allocations", "allocations", "list", "a", READ),
+    ("Preemption", "preemption", "arrow-repeat", "b", READ),
     ("Requests", "requests", "clipboard", "r", None),
     ("Reviews", "reviews", "check-lg", "v", REQUEST_REVIEW),
     ("Fair-share", "fairshare", "diagram-3", "f", None),

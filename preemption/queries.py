@@ -36,8 +36,10 @@ class ActionRow:
     at: datetime
     plan_id: UUID
     pool: str
+    account_id: UUID
     account: str
     job: str
+    by_account_id: UUID
     by_account: str
     by_job: str
     step: str
@@ -125,15 +127,16 @@ def gauges(organization_id: UUID, *, now: datetime) -> list[PoolGauge]:
 
 
 _ACTIONS = """
-SELECT a.at, a.plan_id, q.name, v.name, a.key, b.name, p.key, a.step, a.mode, a.given, a.tax,
-    a.tax_reported, p.override
+SELECT a.at, a.plan_id, q.name, v.id, v.name, a.key, b.id, b.name, p.key, a.step, a.mode, a.given,
+    a.tax, a.tax_reported, p.override
 FROM preemption_action a
 JOIN preemption_plan p ON p.organization_id = a.organization_id AND p.id = a.plan_id
 JOIN quota_pool q ON q.organization_id = a.organization_id AND q.id = a.pool_id
 JOIN tenancy_account v ON v.organization_id = a.organization_id AND v.id = a.account_id
 JOIN tenancy_account b ON b.organization_id = a.organization_id AND b.id = p.account_id
 WHERE a.organization_id = %b AND a.state = 'done' AND a.at > %b
-    AND (%b::uuid[] IS NULL OR a.account_id = ANY(%b::uuid[]))
+    AND (%b::uuid[] IS NULL OR a.account_id = ANY(%b::uuid[])
+        OR (%b::boolean AND p.account_id = ANY(%b::uuid[])))
 ORDER BY a.at DESC, a.plan_id, a.ordinal LIMIT %b
 """
 
@@ -144,15 +147,18 @@ def recent_actions(
     now: datetime,
     days: int = 30,
     accounts: Collection[UUID] | None = None,
+    either_side: bool = True,
     limit: int = ACTIONS_MAX,
 ) -> list[ActionRow]:
     """What was taken, the latest first.
 
     Args:
-        accounts: from one of these; None: from all.
+        accounts: from one of these or for one of them; None: all.
+        either_side: False: only what was taken from them.
     """
     among = None if accounts is None else list(accounts)
-    values = (organization_id, now - timedelta(days=days), among, among, limit)
+    since = now - timedelta(days=days)
+    values = (organization_id, since, among, among, either_side, among, limit)
     with server_cursor() as cursor:
         rows = cursor.execute(_ACTIONS, values).fetchall()
     names = tuple(ActionRow.__dataclass_fields__)
