@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import psycopg
 
 from accounting.domain import guarantees, splitting
 from accounting.domain.lines import Guarantee
@@ -50,7 +51,7 @@ def month_guarantees(here: Ground, *, pools: Collection[UUID] | None = None) -> 
         wanted = [pool for pool in flavors if pools is None or pool in pools]
         if not wanted:
             return []
-        accounts = sorted(here.trees[0])
+        accounts = _with_guarantees_above(here, cursor, wanted)
         used, promised, known = _load(cursor, here, accounts, wanted)
     borrowed = borrowed_by_segment(here, segments)
     found: dict[tuple, list] = defaultdict(lambda: [Fraction(0)] * 3)
@@ -69,6 +70,31 @@ def month_guarantees(here: Ground, *, pools: Collection[UUID] | None = None) -> 
         _guarantee(key, amounts, flavors[key[1]], versions.get(key[3]))
         for key, amounts in found.items()
     ]
+
+
+_PROMISED_TO = """
+SELECT DISTINCT q.account_id FROM quota_quotahistory q
+WHERE q.organization_id = %b AND q.pool_id = ANY (%b) AND q.guaranteed > 0 AND q.valid_from < %b
+    AND (q.valid_to > %b OR q.valid_to IS NULL)
+"""
+
+
+def _with_guarantees_above(
+    here: Ground, cursor: psycopg.Cursor, pools: Sequence[UUID]
+) -> list[UUID]:
+    """The accounts whose use can fill a guarantee: those with one, all below, and what is between.
+    Use of the others flows past every promise."""
+    rows = cursor.execute(
+        _PROMISED_TO, (here.organization_id, list(pools), here.until, here.month.start)
+    ).fetchall()
+    promised = {row[0] for row in rows}
+    found: set[UUID] = set()
+    for tree in here.trees:
+        for above in tree.values():
+            first = next((n for n, one in enumerate(above) if one in promised), None)
+            if first is not None:
+                found.update(above)
+    return sorted(found)
 
 
 def _guarantee(
@@ -153,7 +179,7 @@ def _of_pool(spans: Spans, pool: int, accounts: int) -> Spans:
     )
 
 
-def _load(cursor, here: Ground, accounts: Sequence[UUID], pools: Sequence[UUID]):
+def _load(cursor: psycopg.Cursor, here: Ground, accounts: Sequence[UUID], pools: Sequence[UUID]):
     """Use and promises by pool and account, and the time in which each pool's use is known."""
     values: dict[str, Any] = {
         "organization": here.organization_id,

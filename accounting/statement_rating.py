@@ -205,22 +205,23 @@ def _paths(parents: Mapping[UUID, UUID | None]) -> Tree:
 
 
 # As `accounting.queries.evidence_sql.USED`: records, those that have run since long before, and
-# what runs in allocations that no record tells of yet.
-_USED = f"""
-WITH live AS MATERIALIZED (
-    SELECT a.* FROM quota_allocation a
-    WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
-), reported AS MATERIALIZED (
-    SELECT o.pool_id, j.job
-    FROM accounting_openusage o
-    JOIN accounting_usagekey k ON k.organization_id = o.organization_id
-        AND k.source_id = o.source_id AND k.key = o.key
-    JOIN accounting_usagerecord r ON r.organization_id = k.organization_id
-        AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
-    CROSS JOIN LATERAL unnest(ARRAY[o.key, r.labels->>'job_id']) AS j(job)
-    WHERE o.organization_id = %(organization)b AND j.job IS NOT NULL
-        AND o.pool_id IN (SELECT pool_id FROM live)
-), used AS (
+# what runs in allocations that no record tells of yet. Two statements: of the first, which may read
+# millions of records, PostgreSQL can let several processes add up parts.
+_SUMS = """
+SELECT u.account_id, u.pool_id, u.tier, g.n,
+    sum(u.units * extract(epoch FROM
+        least(u.ended_at, g.until) - greatest(u.started_at, g.since))),
+    sum(CASE WHEN u.memory_gb IS NOT NULL THEN u.memory_gb * extract(epoch FROM
+        least(u.ended_at, g.until) - greatest(u.started_at, g.since)) END) {details}
+FROM used u
+JOIN unnest(%(bounds)b::timestamptz[], %(ends)b::timestamptz[])
+    WITH ORDINALITY AS g(since, until, n)
+    ON g.since < coalesce(u.ended_at, 'infinity') AND g.until > u.started_at
+    AND (u.ended_at > u.started_at OR u.ended_at IS NULL)
+{only} GROUP BY 1, 2, 3, 4 {numbers}
+"""
+_RECORDS = f"""
+WITH used AS (
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
         u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at
     FROM accounting_usagerecord u
@@ -243,35 +244,35 @@ WITH live AS MATERIALIZED (
         AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
     WHERE u.organization_id = %(organization)b AND u.ended_at IS NULL
         AND u.started_at < %(start)b::timestamptz - {RECENT} {{among}}
-    UNION ALL
-    SELECT u.account_id, u.person_id, u.pool_id, s.tier, u.labels, s.units, NULL, s.at,
-        least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step))
+) {_SUMS}
+"""
+_LIVE = f"""
+WITH live AS MATERIALIZED (
+    SELECT a.* FROM quota_allocation a
+    WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
+), reported AS MATERIALIZED (
+    SELECT o.pool_id, j.job
+    FROM accounting_openusage o
+    JOIN accounting_usagekey k ON k.organization_id = o.organization_id
+        AND k.source_id = o.source_id AND k.key = o.key
+    JOIN accounting_usagerecord r ON r.organization_id = k.organization_id
+        AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
+    CROSS JOIN LATERAL unnest(ARRAY[o.key, r.labels->>'job_id']) AS j(job)
+    WHERE o.organization_id = %(organization)b AND j.job IS NOT NULL
+        AND o.pool_id IN (SELECT pool_id FROM live)
+), used AS (
+    SELECT u.account_id, u.person_id, u.pool_id, s.tier, u.labels, s.units,
+        NULL::numeric AS memory_gb, s.at AS started_at,
+        least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step)) AS ended_at
     FROM live u
     CROSS JOIN LATERAL (SELECT (e.value->>0)::timestamptz AS at, (e.value->>1)::bigint AS units,
         (array_position(%(tiers)b::text[], e.value->>2) - 1)::smallint AS tier,
         e.ordinality AS step FROM jsonb_array_elements(u.steps) WITH ORDINALITY AS e) s
     WHERE NOT EXISTS (SELECT FROM reported r WHERE r.pool_id = u.pool_id AND r.job = u.key)
         {{among}}
-), cut AS (
-    SELECT u.*, greatest(u.started_at, %(start)b) AS a, least(u.ended_at, %(until)b) AS b
-    FROM used u {{only}}
-), placed AS (
-    SELECT c.*, width_bucket(c.a, %(bounds)b::timestamptz[]) AS first,
-        width_bucket(c.b, %(bounds)b::timestamptz[]) AS last
-    FROM cut c WHERE c.a < c.b
-), piece AS (
-    SELECT p.*, p.first AS segment, extract(epoch FROM p.b - p.a) AS seconds
-    FROM placed p WHERE p.first = p.last
-    UNION ALL
-    SELECT p.*, n, extract(epoch FROM least(p.b, (%(ends)b::timestamptz[])[n])
-        - greatest(p.a, (%(bounds)b::timestamptz[])[n]))
-    FROM placed p CROSS JOIN LATERAL generate_series(p.first, p.last) AS n
-    WHERE p.first < p.last AND (%(bounds)b::timestamptz[])[n] < p.b
-)
-SELECT p.account_id, p.pool_id, p.tier, p.segment, sum(p.units * p.seconds),
-    coalesce(sum(p.memory_gb * p.seconds), 0) {{details}}
-FROM piece p GROUP BY 1, 2, 3, 4 {{numbers}}
+) {_SUMS}
 """
+_FIRST_DETAIL = 7
 _SUBTREE = "AND u.account_id = ANY (%(accounts)b::uuid[])"
 
 
@@ -318,31 +319,30 @@ def _grouped(
     tier: str | None = None,
 ) -> list[tuple]:
     """Account, pool, tier, segment (from 1), unit-seconds, GB-seconds and the columns."""
-    first = 7
-    statement = _USED.format(
-        among="" if accounts is None else _SUBTREE,
-        only="" if tier is None else "WHERE u.tier = %(tier)b::smallint",
-        details="".join(f", {column}" for column in columns),
-        numbers="".join(f", {first + n}" for n in range(len(columns))),
-    )
+    parts = {
+        "among": "" if accounts is None else _SUBTREE,
+        "only": "" if tier is None else "WHERE u.tier = %(tier)b::smallint",
+        "details": "".join(f", {column}" for column in columns),
+        "numbers": "".join(f", {_FIRST_DETAIL + n}" for n in range(len(columns))),
+    }
     values: dict[str, Any] = {
         "organization": here.organization_id,
-        "start": here.month.start,
-        "until": here.until,
         "bounds": [one.start for one in segments],
         "ends": [one.end for one in segments],
-        "tiers": list(TIER_NAMES),
     }
     if accounts is not None:
         values["accounts"] = list(accounts)
     if tier is not None:
         values["tier"] = TIERS[tier]
+    month = {"start": here.month.start, "until": here.until}
     with server_cursor() as cursor:
-        return cursor.execute(statement, values).fetchall()
+        rows = cursor.execute(_RECORDS.format(**parts), values | month).fetchall()
+        live = cursor.execute(_LIVE.format(**parts), values | {"tiers": list(TIER_NAMES)})
+        return [*rows, *live.fetchall()]
 
 
 def _column(name: str) -> str:
-    return "p.person_id" if name == "person" else f"p.labels->>'{name}'"
+    return "u.person_id" if name == "person" else f"u.labels->>'{name}'"
 
 
 def _rated(

@@ -6,7 +6,7 @@ import sys
 from bench import environment
 from bench.measure import Report
 
-NAMES = ("append", "usage", "priority", "admission", "quota", "preemption")
+NAMES = ("append", "usage", "priority", "admission", "quota", "preemption", "statements")
 
 
 def main() -> int:
@@ -15,6 +15,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="which ones; all if none")
     parser.add_argument("--accounts", type=int, default=10_000)
     parser.add_argument("--people", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="records of the month")
     arguments = parser.parse_args()
     names = arguments.names or NAMES
     superuser_url = environment.prepare()
@@ -25,6 +26,7 @@ def main() -> int:
         preemption,
         priority,
         quota_page,
+        statements,
         usage_ingest,
         world,
     )
@@ -35,7 +37,9 @@ def main() -> int:
             quota_page.run(report, superuser_url)
         if "preemption" in names:
             preemption.run(report)
-        if set(names) <= {"quota", "preemption"}:
+        if "statements" in names:
+            statements.run(report, superuser_url, rows=arguments.rows)
+        if set(names) <= {"quota", "preemption", "statements"}:
             return _finish(report)
         large = world.build(accounts=arguments.accounts, people=arguments.people)
         if "append" in names:

@@ -13,8 +13,12 @@ from accounting.domain import money, rating
 from accounting.domain.rating import Record
 from accounting.queries import rates
 from ledger import scope
+from quota.commands.admissions import AdmitBatch
+from quota.commands.allocations import StartAllocations
+from quota.commands.quotas import SetQuota
+from quota.wire import Ask, Message
 from tenancy.commands.accounts import MoveAccount
-from tests.world import Tenant, record
+from tests.world import NOW, Tenant, record
 
 OCTOBER = date(2026, 10, 1)
 START = datetime(2026, 9, 30, 22, tzinfo=UTC)
@@ -148,3 +152,20 @@ def test_a_move_splits_the_month_at_its_instant(place):
     place.run(move, now=START + 2 * DAY)
     above = {line.key.above[1]: line.amount for line in month(place, now=LATER).lines}
     assert above == {place.accounts["research"]: 48, place.accounts["production"]: 192}
+
+
+def test_an_allocation_that_runs_counts_until_now_and_once(place):
+    start = NOW - timedelta(minutes=3)
+    publish(place, "60", at=START)
+    promise = {"account_id": place.accounts["nlp"], "pool_id": place.pools["h100"]}
+    place.run(SetQuota(**promise, guaranteed=40), now=START, reason="test")
+    ask = Ask(key="j", account="nlp", person="bob", pool="h100", units=12, job_class="P1")
+    place.run(AdmitBatch(requests=(ask,)), now=start)
+    place.run(StartAllocations(messages=(Message(key="j"),)), now=start)
+    november = {"now": NOW, "first": date(2026, 11, 1)}
+    (line,) = month(place, **november, details=statement_rating.DETAILS).lines
+    assert (line.amount, line.key.tier) == (12 * 3, "guaranteed")
+    # Its scheduler reports it, too.
+    place.use(record("j", units=12, hours=None, start=start))
+    (line,) = month(place, **november).lines
+    assert line.amount == 12 * 3
