@@ -16,6 +16,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from ledger import scope, store
 from ledger.sql import server_cursor
+from quota.commands.cycles import OpenCycle
+from quota.commands.quotas import SetQuota
 from quota.commands.request_policy import SetDelegate
 from quota.commands.requests import Attach, Comment, Submit
 from quota.domain.requests import Terms
@@ -57,6 +59,10 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
         record("k", account="vision", person="eve", labels={"job": SECRET}, source=SECRET)
     )
     asked = request_of_acme(acme, acme.accounts["vision"])
+    place = {"account_id": acme.accounts["vision"], "pool_id": acme.pools["h100"]}
+    acme.run(SetQuota(**place, guaranteed=3), reason=SECRET)
+    review = OpenCycle(account_id=acme.root, name=SECRET, deadline=NOW + timedelta(days=7))
+    opened = acme.run(review, by=acme.actor("otto"), reason=SECRET).result
     acme.token(Scope.PRIORITY_READ, now=datetime.now(UTC))
     with scope.reading(acme.id), server_cursor() as cursor:
         token_id = cursor.execute("SELECT id FROM tenancy_apitoken").fetchone()[0]
@@ -72,6 +78,7 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
         "token_id": str(token_id),
         "event_id": str(event_id),
         "batch_id": str(stored.batch_id),
+        "cycle_id": str(opened.cycle_id),
         "account_id": str(acme.accounts["vision"]),
         "person_id": str(person.result.person_id),
         "pool_id": str(acme.pools["h100"]),
