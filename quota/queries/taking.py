@@ -1,6 +1,6 @@
 """What plans of preemption are decided on: who holds units of a pool, and who lost some lately."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,6 +9,9 @@ from quota.domain.values import PriorityClass, Tier
 
 CHECKPOINT_LABEL = "checkpoint"
 """A job labeled `checkpoint: no` cannot save itself."""
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Holder(NamedTuple):
@@ -46,8 +49,8 @@ class Lost(NamedTuple):
 
 _HOLDERS = """
 SELECT id, key, attempt, account_id, units, min_units, tier, priority_class,
-    coalesce(started_at, held_at), reclaim_seconds, coalesce(labels->>%b::text, '') <> 'no',
-    state = 'held', attempt = max(attempt) OVER (PARTITION BY key)
+    (extract(epoch FROM coalesce(started_at, held_at)) * 1000000)::bigint, reclaim_seconds,
+    coalesce(labels->>%b::text, '') <> 'no', state = 'held', attempt = max(attempt) OVER (PARTITION BY key)
 FROM quota_allocation
 WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b AND units > 0
 ORDER BY key, attempt
@@ -65,7 +68,19 @@ def holders(organization_id: UUID, pool_id: UUID, *, now: datetime) -> list[Hold
         rows = cursor.execute(
             _HOLDERS, (CHECKPOINT_LABEL, organization_id, pool_id, now)
         ).fetchall()
-    return [Holder(*row) for row in rows]
+    # Numbers of microseconds are read ten times as fast as instants, and accounts that are the very
+    # same object are compared at once; there may be tens of thousands.
+    accounts: dict[UUID, UUID] = {}
+    return [
+        Holder(
+            *row[:3],
+            accounts.setdefault(row[3], row[3]),
+            *row[4:8],
+            _EPOCH + timedelta(microseconds=row[8]),
+            *row[9:],
+        )
+        for row in rows
+    ]
 
 
 def lost_since(organization_id: UUID, *, since: datetime) -> list[Lost]:
