@@ -12,7 +12,8 @@ from frontend.numbers import ratio
 from frontend.pages import Page, PageRequest, page, render
 from frontend.views.capacity import Seen, readable, seen_by
 from ledger.errors import NotFound
-from preemption import loading, queries
+from preemption import loading, losses, queries
+from preemption.losses import Loser, MonthLoss
 from preemption.plans import StoredPlan
 from preemption.queries import ActionRow, PoolGauge
 from tenancy import queries as tenancy
@@ -98,6 +99,8 @@ def board(request: PageRequest) -> HttpResponse:
             "policy": loading.policy(here.id),
             "plans": _plan_lines(here, open_plans, seen),
             "actions": [_action_line(row, seen) for row in rows],
+            "months": _months(here, among),
+            "losers": _losers(here, among),
             "units": sum(row.units for row in rows),
             "cost": sum((_action_line(row, seen).cost for row in rows), Decimal(0)),
             "currency": here.organization.currency,
@@ -150,3 +153,11 @@ def _action_line(row: ActionRow, seen: Seen) -> ActionLine:
         account=row.account if seen(row.account_id) else HIDDEN,
         by_account=row.by_account if seen(row.by_account_id) else HIDDEN,
     )
+
+
+def _months(here: Page, among: frozenset[UUID] | None) -> list[MonthLoss]:
+    return losses.by_month(here.id, now=here.now, time_zone=here.zone.key, accounts=among)
+
+
+def _losers(here: Page, among: frozenset[UUID] | None) -> list[Loser]:
+    return losses.losers(here.id, now=here.now, accounts=among)

@@ -50,7 +50,8 @@ class Lost(NamedTuple):
 _HOLDERS = """
 SELECT id, key, attempt, account_id, units, min_units, tier, priority_class,
     (extract(epoch FROM coalesce(started_at, held_at)) * 1000000)::bigint, reclaim_seconds,
-    coalesce(labels->>%b::text, '') <> 'no', state = 'held', attempt = max(attempt) OVER (PARTITION BY key)
+    coalesce(labels->>%b::text, '') <> 'no', state = 'held',
+    attempt = max(attempt) OVER (PARTITION BY key)
 FROM quota_allocation
 WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b AND units > 0
 ORDER BY key, attempt
