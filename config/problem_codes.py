@@ -130,6 +130,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "period_out_of_range": (400, "The period is backwards or longer than 366 days."),
     "period_over": (422, "The period of the request is over."),
     "period_too_long": (400, "A period lasts at most `maximum_days` days."),
+    "person_cannot_see": (400, "Who is mentioned may not see the request; `people` names them."),
     "person_name_taken": (409, "A person has the name."),
     "person_needed": (403, "Only people have this; a token is nobody."),
     "person_not_on_account": (404, "The person does not work under the account."),

@@ -18,6 +18,7 @@ from preemption.projectors import PROJECTORS as PREEMPTION
 from quota import event_reading, ports, tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
+from quota.attachment_verification import verify_attachments
 from quota.cycle_projectors import PROJECTORS as CYCLES
 from quota.loading import allocations
 from quota.projectors import PROJECTORS as QUOTA
@@ -64,7 +65,6 @@ NOTICE_MODULES = (
     "notices.kinds.usage",
     "notices.kinds.requests",
     "notices.kinds.cycles",
-    "notices.kinds.cycles",
 )
 
 
@@ -84,6 +84,7 @@ def connect() -> None:
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("statements", verify_statements)
+    verification.register("attachments", verify_attachments)
     verification.register("allocations", quota_verification.verify_allocations)
     verification.register("preemption", preemption_verification.verify_preemption)
     guards.register(tree_guard.guard)

@@ -65,7 +65,10 @@ def request_policy(request: PageRequest) -> HttpResponse:
         with scope.reading(here.id):
             notice = changed_meanwhile(here, stream, version_seen(request))
         if not (save and notice):
-            sent = send(request, form, SetRequestPolicy(policy=form.policy()))
+            # Only what is saved needs that nobody was faster; trying it does not.
+            seen = version_seen(request) if save else None
+            command = SetRequestPolicy(policy=form.policy(), expected_version=seen)
+            sent = send(request, form, command)
         if save and sent.result is not None:
             said = "is set" if sent.result.changed else "is so already; nothing was changed"
             messages.success(request, f"The routing of requests {said}.")

@@ -87,13 +87,20 @@ def _inbox(
     pool = parameters.text(query, "pool")
     kind = parameters.choice(query, "kind", ("", *map(str, Kind)), "")
     after = _after(query, here.zone)
+    account_error = ""
     with scope.reading(here.id):
         pools = pools_with_weights(here.id)
+        below_id = None
+        if account:
+            try:
+                below_id = tenancy.account_by_name(here.id, account).id
+            except NotFound:
+                account_error = f"There is no account {account}. Everything is shown."
         found = inbox(
             here.id,
             here.actor.id,
             now=here.now,
-            below_id=tenancy.account_by_name(here.id, account).id if account else None,
+            below_id=below_id,
             pool_id=_pool(pools, pool) if pool else None,
             kind=kind or None,
             after=after,
@@ -115,6 +122,7 @@ def _inbox(
             "waiting": waiting,
             "filtered": bool(account or pool or kind),
             "account": account,
+            "account_error": account_error,
             "pool": pool,
             "kind": kind,
             "pools": [one.name for one in pools],
@@ -128,7 +136,7 @@ def _inbox(
             "may_review": REQUEST_REVIEW in here.held,
             "partials": ("rows",),
         },
-        status=400 if problem else 200,
+        status=400 if problem or account_error else 200,
     )
 
 

@@ -97,9 +97,11 @@ _POLICY = {
     "decide_hours": 72,
     "remind_hours": 24,
 }
-POLICY = answer_example("The defaults", _POLICY)
-NEW_POLICY = request_example("The defaults", _POLICY | {"reason": "as it was"})
-POLICY_SET = answer_example("Set", {"changed": True, "policy": _POLICY})
+POLICY = answer_example("The defaults", _POLICY | {"version": 0})
+NEW_POLICY = request_example(
+    "The defaults", _POLICY | {"reason": "as it was", "expected_version": 0}
+)
+POLICY_SET = answer_example("Set", {"changed": True, "policy": _POLICY | {"version": 1}})
 POLICY_TRIAL = request_example("More by itself", {"rules": {"automatic_units_max": 64}})
 PREVIEWED = answer_example(
     "One would have gone by itself",

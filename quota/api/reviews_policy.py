@@ -21,6 +21,7 @@ from quota.commands.request_policy import EndDelegate, SetDelegate, SetRequestPo
 from quota.domain.routing import Policy, check_policy
 from quota.queries import request_decisions as queries
 from quota.queries.short_names import short_names
+from quota.queries.versions import versions
 from tenancy import policy as tenancy_policy
 from tenancy.api.reading import person_named
 from tenancy.domain.roles import PEOPLE_WRITE, POLICY_WRITE
@@ -46,7 +47,8 @@ class RoutePolicyOperation(RequestOperation):
         self.person(caller)
         with scope.reading(caller.organization_id):
             found = queries.policy(caller.organization_id)
-        return self.respond(_told(found))
+            version = _version(caller.organization_id)
+        return self.respond(_told(found, version))
 
     @describe(
         "setRequestPolicy",
@@ -66,8 +68,10 @@ class RoutePolicyOperation(RequestOperation):
         body = read_json(request, wire.NewRoutePolicy)
         wanted = Policy(**fields_of(body, RULES))
         context = self.because(request, caller, body.reason)
-        outcome = execute(SetRequestPolicy(policy=wanted), context)
-        answer = wire.PolicyOutcome(changed=outcome.result.changed, policy=_told(wanted))
+        command = SetRequestPolicy(policy=wanted, expected_version=body.expected_version)
+        outcome = execute(command, context)
+        done = outcome.result
+        answer = wire.PolicyOutcome(changed=done.changed, policy=_told(wanted, done.version))
         return self.respond(answer, replayed=outcome.replayed)
 
 
@@ -114,8 +118,13 @@ class PreviewPolicyOperation(RequestOperation):
         )
 
 
-def _told(policy: Policy) -> wire.RoutePolicy:
-    return wire.RoutePolicy(**fields_of(policy, RULES))
+def _told(policy: Policy, version: int) -> wire.RoutePolicy:
+    return wire.RoutePolicy(version=version, **fields_of(policy, RULES))
+
+
+def _version(organization_id: UUID) -> int:
+    stream = f"request_policy:{organization_id}"
+    return versions(organization_id, (stream,)).get(stream, 0)
 
 
 class DelegationsOperation(RequestOperation):

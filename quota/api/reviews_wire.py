@@ -116,7 +116,9 @@ class RoutePolicy(msgspec.Struct, kw_only=True):
     `automatic_days_max` days, at most `automatic_price_max` a month, by who uses
     `use_percent_min` percent of what it has and was not rejected within `rejection_days`. From
     `two_approvals_units` on two people approve. After `decide_hours` the next ones up are asked;
-    reminders come each `remind_hours`. null is no bound."""
+    reminders come each `remind_hours`. null is no bound.
+
+    `version` is what a careful change sends as `expected_version`."""
 
     automatic: bool
     automatic_units_max: int
@@ -130,6 +132,7 @@ class RoutePolicy(msgspec.Struct, kw_only=True):
     justification_days_max: int
     decide_hours: int
     remind_hours: int
+    version: int
 
 
 class PolicyChange(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -150,7 +153,8 @@ class PolicyChange(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NewRoutePolicy(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """All rules at once, and why."""
+    """All rules at once, and why. `expected_version`: of the policy that its author saw; another
+    one is a conflict."""
 
     automatic: bool
     automatic_units_max: Count
@@ -165,6 +169,7 @@ class NewRoutePolicy(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     decide_hours: Hours
     remind_hours: Hours
     reason: Reason
+    expected_version: Version | None = None
 
 
 class PolicyOutcome(msgspec.Struct, kw_only=True):

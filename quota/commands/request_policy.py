@@ -10,6 +10,7 @@ from ledger.execution import Unit, handles
 from quota import request_events as ev
 from quota.domain.routing import Policy, check_policy, same_human
 from quota.loading import requests as loading
+from quota.queries.versions import versions
 from quota.recording import check_reason
 from quota.requesting import person_of
 from tenancy import policy as tenancy_policy
@@ -22,16 +23,22 @@ DELEGATIONS_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRequestPolicy:
-    """How requests handed in from now on are routed, as a whole; the reason is kept."""
+    """How requests handed in from now on are routed, as a whole; the reason is kept.
+
+    `expected_version`: of the policy's stream when its author looked at it, 0 where it was never
+    set; another one is a conflict. None: whatever stands is replaced.
+    """
 
     policy: Policy
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPolicyAnswer:
-    """`changed` False: it was so already."""
+    """`changed` False: it was so already. `version`: name it in the next change."""
 
     changed: bool
+    version: int
 
 
 @handles(SetRequestPolicy, permission=POLICY_WRITE)
@@ -39,10 +46,14 @@ def set_request_policy(command: SetRequestPolicy, unit: Unit) -> RequestPolicyAn
     """What is open already goes on as it was routed."""
     check_reason(unit)
     check_policy(command.policy)
-    if loading.policy(unit.organization_id) == command.policy:
-        return RequestPolicyAnswer(changed=False)
+    stream = f"request_policy:{unit.organization_id}"
+    found = versions(unit.organization_id, (stream,)).get(stream, 0)
+    seen = found if command.expected_version is None else command.expected_version
+    if seen == found and loading.policy(unit.organization_id) == command.policy:
+        return RequestPolicyAnswer(changed=False, version=found)
+    unit.expect(stream, seen)
     unit.record(ev.RequestPolicySet(policy_id=unit.organization_id, **asdict(command.policy)))
-    return RequestPolicyAnswer(changed=True)
+    return RequestPolicyAnswer(changed=True, version=found + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

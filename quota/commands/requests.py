@@ -25,6 +25,7 @@ from quota.recording import open_books
 from quota.requesting import (
     RequestAnswer,
     answer,
+    board_of,
     check_party,
     check_requesting_side,
     evidence,
@@ -284,13 +285,7 @@ def comment(command: Comment, unit: Unit) -> Commented:
             facts={"maximum": COMMENT_LENGTH_MAX},
         )
     mentioned = tuple(dict.fromkeys(command.mentioned_ids))
-    known = loading.people_known(unit.organization_id, mentioned)
-    if len(mentioned) > MENTIONS_MAX or known != set(mentioned):
-        raise Invalid(
-            "person_unknown",
-            f"Mention at most {MENTIONS_MAX} people of your organization.",
-            field="mentioned",
-        )
+    _check_mentioned(unit, request, mentioned)
     comment_id = unit.new_id()
     tell(
         unit,
@@ -302,6 +297,34 @@ def comment(command: Comment, unit: Unit) -> Commented:
         mentioned_ids=mentioned,
     )
     return Commented(request_id=request.id, comment_id=comment_id)
+
+
+def _check_mentioned(unit: Unit, request: Request, mentioned: tuple[UUID, ...]) -> None:
+    """A notice quotes the words: only who may see the request is told of them."""
+    found = loading.people_seeing(unit.organization_id, request.account_id, mentioned)
+    if len(mentioned) > MENTIONS_MAX or found.keys() != set(mentioned):
+        raise Invalid(
+            "person_unknown",
+            f"Mention at most {MENTIONS_MAX} people of your organization.",
+            field="mentioned",
+        )
+    blind = {person: name for person, (name, sees) in found.items() if not sees}
+    if blind.keys() - set(request.author_ids):
+        stand_ins = {one.delegate_id for one in board_of(unit, request).delegations}
+        blind = {
+            person: name
+            for person, name in blind.items()
+            if person not in stand_ins and person not in request.author_ids
+        }
+        if blind:
+            names = ", ".join(f"@{name}" for name in blind.values())
+            raise Invalid(
+                "person_cannot_see",
+                f"{names} may not see this request. Leave the @ out, or let somebody give "
+                "them a role on the account first.",
+                field="mentioned",
+                facts={"people": list(blind.values())},
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

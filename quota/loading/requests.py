@@ -26,6 +26,7 @@ from quota.domain.routing import (
     address,
 )
 from quota.request_events import RequestFacts
+from tenancy.domain.roles import READ, granting
 
 COLUMNS = (
     "id",
@@ -324,14 +325,21 @@ def keep_content(organization_id: UUID, digest: str, content: bytes) -> None:
         )
 
 
-def people_known(organization_id: UUID, people: Collection[UUID]) -> set[UUID]:
-    """Those that are persons of the organization."""
+def people_seeing(
+    organization_id: UUID, account_id: UUID, people: Collection[UUID]
+) -> dict[UUID, tuple[str, bool]]:
+    """Names of persons, and whether a role of theirs lets them see an account."""
     with server_cursor() as cursor:
         rows = cursor.execute(
-            "SELECT id FROM tenancy_person WHERE organization_id = %b AND id = ANY(%b)",
-            (organization_id, list(people)),
+            "SELECT p.id, p.name, EXISTS (SELECT 1 FROM tenancy_account a "
+            "JOIN tenancy_membership m ON m.organization_id = a.organization_id "
+            "  AND m.account_id = ANY(a.ancestors) AND m.role = ANY(%b) "
+            "WHERE a.organization_id = p.organization_id AND a.id = %b AND m.person_id = p.id) "
+            "FROM tenancy_person p WHERE p.organization_id = %b AND p.id = ANY(%b) "
+            "ORDER BY p.name",
+            (list(granting(READ)), account_id, organization_id, list(people)),
         ).fetchall()
-    return {row[0] for row in rows}
+    return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def percent(share: float | None) -> int | None:

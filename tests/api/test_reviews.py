@@ -202,11 +202,15 @@ def test_the_policy_is_read_tried_and_set(desk):
     bad = {"rules": {"automatic_price_max": "-1"}}
     is_problem(otto.post("reviews/policy/preview", bad), 400, "out_of_range")
     assert desk.events() == before
-    wanted = policy | {"automatic_units_max": 50, "reason": "less work"}
+    seen = policy.pop("version")
+    wanted = policy | {"automatic_units_max": 50, "reason": "less work", "expected_version": seen}
     made = otto.send("PUT", "reviews/policy", wanted, idempotency_key="p1").json()
     assert made["changed"] and made["policy"]["automatic_units_max"] == 50
     again = otto.send("PUT", "reviews/policy", wanted, idempotency_key="p1")
     assert again.json() == made and again["Idempotency-Replayed"] == "true"
+    late = otto.send("PUT", "reviews/policy", wanted | {"automatic_units_max": 60})
+    is_problem(late, 409, "stale_version")
+    wanted["expected_version"] = made["policy"]["version"]
     assert not otto.send("PUT", "reviews/policy", wanted).json()["changed"]
     assert desk.ask(units=45)["state"] == "provisioned"
     is_problem(otto.send("PUT", "reviews/policy", wanted | {"reason": " "}), 400, "reason_missing")

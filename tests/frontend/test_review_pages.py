@@ -72,7 +72,10 @@ def test_what_is_short_is_said_and_filters_narrow(desk, browse):
     assert "60 units" not in page(rita, "/reviews?account=vision")
     assert "60 units" in page(rita, "/reviews?pool=h100&kind=boost")
     assert "Nothing fits the filters" in page(rita, "/reviews?kind=lower")
-    assert rita.get("/reviews?account=nobody").status_code == 404
+    wrong = rita.get("/reviews?account=nobody")
+    said = wrong.content.decode()
+    assert wrong.status_code == 400 and 'id="account-error">There is no account nobody.' in said
+    assert "60 units" in said, "what waits is still there"
     assert rita.get("/reviews?kind=x").status_code == 400
     assert rita.get("/reviews?after=x/y").status_code == 400
 

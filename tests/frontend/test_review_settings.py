@@ -63,6 +63,19 @@ def test_the_policy_is_tried_on_past_requests_before_it_is_saved(desk, browse):
     assert in_force(desk).automatic_units_max == 4
 
 
+def test_who_saves_at_the_same_moment_is_a_conflict_although_the_page_saw_nothing(
+    desk, browse, monkeypatch
+):
+    """Between the page's own look and the command somebody else was faster."""
+    monkeypatch.setattr("frontend.views.request_policy.changed_meanwhile", lambda *_: "")
+    otto = browse(desk.place, "otto")
+    form = GOOD | {"step": "save", "reason": "smaller grants", "version": "0", "key": "k1"}
+    assert otto.post(POLICY, form).status_code == 302
+    late = otto.post(POLICY, form | {"key": "k2", "automatic_units_max": "5"})
+    assert late.status_code == 409
+    assert in_force(desk).automatic_units_max == 4
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

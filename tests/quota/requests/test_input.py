@@ -7,7 +7,7 @@ import pytest
 from ledger import scope
 from ledger.errors import Conflict, Denied, DomainError, Invalid, NotFound, Refused
 from ledger.ids import new_id
-from quota.commands.request_policy import SetRequestPolicy
+from quota.commands.request_policy import SetDelegate, SetRequestPolicy
 from quota.commands.requests import Attach, Comment, DiscardDraft, SaveDraft, Submit
 from quota.commands.reviews import Reject
 from quota.domain.attachments import SIZE_MAX
@@ -154,6 +154,24 @@ def test_people_who_do_not_see_a_request_do_not_talk_about_it(desk):
         Comment(request_id=it.request_id, text="hi", mentioned_ids=(desk.place.people["petra"],)),
         by="bob",
     )
+
+
+def test_who_may_not_see_a_request_is_not_told_of_it(desk):
+    """A notice quotes the words; a role elsewhere shows nothing here."""
+    people = desk.place.people
+    it = desk.ask("nlp", 60)
+    desk.place.person("eve")
+    desk.place.role("eve", "lead", on="production")
+    words = {"request_id": it.request_id, "text": "look"}
+    with pytest.raises(Invalid) as refused:
+        desk.run(Comment(**words, mentioned_ids=(people["rita"], people["eve"])), by="bob")
+    assert (refused.value.code, refused.value.facts) == ("person_cannot_see", {"people": ["eve"]})
+    assert "@eve may not see this request" in refused.value.detail
+    absence = {"starts_at": NOW, "ends_at": NOW + 9 * DAY}
+    desk.run(SetDelegate(delegate_id=people["eve"], **absence), by="petra")
+    desk.run(Comment(**words, mentioned_ids=(people["eve"],)), by="bob"), "who stands in sees it"
+    desk.place.role("eve", "member", on="nlp")
+    desk.run(Comment(**words, mentioned_ids=(people["eve"],)), by="bob")
 
 
 @pytest.mark.parametrize(
