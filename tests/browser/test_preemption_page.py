@@ -1,0 +1,56 @@
+"""The board of preemption in a real browser: accessible in every look, no sideways scroll."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from playwright.sync_api import Page
+
+from preemption import loading
+from preemption.commands.checkpoints import RecordCheckpoints
+from preemption.wire import Checkpoint, PreemptionReport
+from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.preemption.conftest import Preemption
+from tests.world import Tenant
+
+LOOKS = {
+    "wide-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
+    "least-light": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
+}
+
+
+@pytest.fixture
+def place(acme: Tenant, live_server, monkeypatch) -> Tenant:
+    """One plan of nlp is done, one is open, one passed the budgets."""
+    monkeypatch.setattr(loading, "unit_price", lambda *_, **__: Decimal(2))
+    now = datetime.now(UTC)
+    it = Preemption(acme)
+    it.promise(nlp=60)
+    it.budgets(pool_share="0.2", now=now - timedelta(minutes=20))
+    for number in range(20):
+        it.running(f"spot-{number:02}", 5, at=now - timedelta(minutes=14))
+    saved = Checkpoint(key="spot-07", at=now - timedelta(minutes=4), seconds=30)
+    command = RecordCheckpoints(pool="h100", checkpoints=(saved,))
+    acme.run(command, now=now - timedelta(minutes=3))
+    first = it.ask("trainer", 5, now=now - timedelta(minutes=2)).plan
+    report = PreemptionReport(key=first.actions[0].key, outcome="done", lost_seconds=2700)
+    it.report(first, report, now=now - timedelta(minutes=2))
+    it.ask("waiting", 10, now=now - timedelta(minutes=1))
+    it.ask("urgent", 20, now=now, override="the demo on Friday", by="otto")
+    return acme
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_board_is_accessible(
+    look: str, new_page: Callable[..., Page], sign_in: Callable, place: Tenant
+):
+    page = new_page(**LOOKS[look])
+    sign_in(page, place, "otto")
+    for name, address in (("board", "/preemption"), ("account", "/preemption?account=vision")):
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        screenshot(page, f"preemption-{name}-{look}")
+        assert_accessible(page)
+        assert_no_sideways_scroll(page)
