@@ -153,8 +153,7 @@ def test_a_review_by_keys(page: Page, sign_in: Callable, board: Board):
     page.keyboard.press("Enter")
     expect(page.locator("#progress")).to_contain_text("2 of 4")
     page.keyboard.press("1")
-    expect(page.locator("#progress")).to_contain_text("3 of 4")
-    page.keyboard.press("1")
+    page.keyboard.press("1")  # faster than the answer: it is for the next row
     expect(page.locator("#progress")).to_contain_text("4 of 4")
     expect(page.locator("#status")).to_contain_text("4 of 4 decided")
     expect(page.get_by_text("40 → 9")).to_be_visible()
