@@ -17,6 +17,7 @@ from accounting.statement_rating import Ground
 from ledger.sql import server_cursor
 
 CLOSES_SHOWN = 36
+GRANTS_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +163,45 @@ def commitments_of(here: Ground, charged: Sequence[Line]) -> list[Line]:
         for id_, account, amount in rows
     ]
     return [line for line in found if line is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRow:
+    """A credit or a commitment as a page lists it: `month` is its statement, or the first of
+    them; `about` what a credit makes good, or the last month of a commitment."""
+
+    account_id: UUID
+    month: date
+    about: date | None
+    amount: Decimal
+    reason: str
+
+
+def credit_rows(organization_id: UUID, *, limit: int = GRANTS_SHOWN) -> list[GrantRow]:
+    """Credits, the latest first."""
+    return _grants(
+        "SELECT account_id, month, about, amount, reason FROM accounting_credit",
+        organization_id,
+        limit,
+    )
+
+
+def commitment_rows(organization_id: UUID, *, limit: int = GRANTS_SHOWN) -> list[GrantRow]:
+    """Commitments, the latest first."""
+    return _grants(
+        "SELECT account_id, from_month, until_month, amount, '' FROM accounting_commitment",
+        organization_id,
+        limit,
+    )
+
+
+def _grants(statement: str, organization_id: UUID, limit: int) -> list[GrantRow]:
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"{statement} WHERE organization_id = %b ORDER BY 2 DESC, id DESC LIMIT %b",
+            (organization_id, limit),
+        ).fetchall()
+    return [GrantRow(*row) for row in rows]
 
 
 _LINE = (

@@ -160,6 +160,7 @@ def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
             "of_kind": KIND_WORDS[line.key.kind],
             "currency": found.ground.currency,
             "exact": _exact(line),
+            "promised": Decimal(line.facts.get("promised", 0)),
             "version": version,
             "days": []
             if line.adjusts

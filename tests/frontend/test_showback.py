@@ -63,7 +63,7 @@ def test_every_amount_says_why(place, browse):
     assert len(addresses) == 2
     words = [text(alice.get(address.replace("&amp;", "&"))) for address in addresses]
     idle, usage = sorted(words, key=lambda one: "Records of the day" in one)
-    assert "2880000 × 2 ÷ 3600 = 1,600, rounded 1,600.00 EUR" in usage
+    assert "2,880,000 × 2 ÷ 3600 = 1,600, rounded 1,600.00 EUR" in usage
     assert "2026-10-01" in usage and "Records of the day" in usage
     assert "promised and not in use" in idle
     assert alice.get("/showback/lines/0123456789abcdef?month=2026-10").status_code == 404
@@ -122,3 +122,32 @@ def test_a_second_person_confirms_on_the_page(place, browse):
     assert "somebody else confirms it" in text(own)
     done = finn.post("/showback/closes/confirm", {"reason": "x", "step": "save"}, follow=True)
     assert "Confirmed. The statements are being drawn" in text(done)
+
+
+def test_finance_grants_credits_and_sets_terms(place, browse):
+    fay = browse(place, "fay")
+    credit = {"what": "credit", "credit-account": "nlp", "credit-amount": "12.50",
+              "credit-about": "2026-10", "credit-reason": "outage"}  # fmt: skip
+    assert save(fay, "/showback/charging", **credit).status_code == 302
+    commitment = {"what": "commitment", "commitment-account": "nlp", "commitment-reason": "deal",
+                  "commitment-amount": "9000", "commitment-from_month": "2026-11"}  # fmt: skip
+    assert save(fay, "/showback/charging", **commitment).status_code == 302
+    terms = {"what": "terms", "terms-from_month": "2026-11", "terms-idle_share": "0",
+             "terms-lending_share": "0", "terms-ladder": "0.5: 0.1",
+             "terms-reason": "board"}  # fmt: skip
+    assert save(fay, "/showback/charging", **terms).status_code == 302
+    words = text(fay.get("/showback/charging"))
+    assert "nlp 2026-11 2026-10 outage 12.50" in words and "nlp 2026-11 – 9,000.00" in words
+    month = text(fay.get("/showback?account=nlp"))
+    assert "Credit −12.50" in month and "Commitment 8,600.00" in month
+    assert "Idle guarantee nlp" not in month
+    for wrong, said in (
+        ({"credit-account": "nobody"}, "no such account"),
+        ({"credit-amount": "0.001"}, "An amount is above 0"),
+        ({"credit-month": "2026-13"}, "Give a month like"),
+    ):
+        page = save(fay, "/showback/charging", **credit | wrong)
+        assert page.status_code == 400 and said in text(page)
+    bad = save(fay, "/showback/charging", **terms | {"terms-ladder": "x"})
+    assert bad.status_code == 400 and "Give steps like" in text(bad)
+    assert browse(place, "alice").get("/showback/charging").status_code == 403
