@@ -9,6 +9,7 @@ another login of theirs. Of two approvals no human may stand behind both. A huma
 person's id and by e-mail addresses (`Human`).
 """
 
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -144,9 +145,8 @@ def judge(policy: Policy, facts: Facts) -> Judgement:
         return Judgement(approvals=0, reasons=("What is given back needs nobody's approval.",))
     obstacles = tuple(_obstacles(policy, facts))
     if not obstacles:
-        return Judgement(
-            approvals=0, reasons=("It is small, short and fits, and what is held is used.",)
-        )
+        used = ", and what is held is used" if facts.held > 0 else ""
+        return Judgement(approvals=0, reasons=(f"It is small, short and fits{used}.",))
     if facts.rise >= policy.two_approvals_units:
         two = f"From {policy.two_approvals_units:,} units on two people approve."
         return Judgement(approvals=2, reasons=(two, *obstacles))
@@ -202,9 +202,30 @@ class Human:
 
 
 def address(text: str) -> str:
-    """An e-mail address as people are told apart by: case and a `+tag` make no other human."""
-    local, at, domain = text.strip().casefold().rpartition("@")
-    return f"{local.split('+')[0]}{at}{domain}"
+    """An e-mail address as people are told apart by: case, a `+tag`, another way to write the same
+    letters, invisible ones and the spelling of the domain make no other human."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    seen = "".join(char for char in plain if unicodedata.category(char)[0] not in "CZ")
+    local, at, domain = unicodedata.normalize("NFKC", seen).rpartition("@")
+    return f"{local.split('+')[0]}{at}{_domain(domain)}"
+
+
+def _domain(text: str) -> str:
+    """The domain in letters, whether it was written so or in the code of the name system."""
+    plain = text.strip(".")
+    try:
+        return plain.encode("ascii").decode("idna")
+    except UnicodeError:
+        return plain
+
+
+def joined_addresses(groups: Iterable[frozenset[str]]) -> dict[str, frozenset[str]]:
+    """All addresses of the human behind each address; each group is one person's."""
+    known: dict[str, frozenset[str]] = {}
+    for group in groups:
+        whole = group.union(*(known[one] for one in group if one in known))
+        known.update(dict.fromkeys(whole, whole))
+    return known
 
 
 def same_human(one: Human, other: Human) -> bool:

@@ -66,10 +66,10 @@ class Journey:
 
     def goes_to(self, page: Page, entry: str) -> None:
         """By the navigation, which a narrow screen keeps behind its menu button."""
-        menu = page.get_by_role("button", name="Navigation")
+        menu = page.get_by_role("button", name="Menu", exact=True)
         if menu.is_visible():
             menu.click()
-        page.get_by_role("link", name=entry, exact=True).first.click()
+        page.locator("#sidebar a").filter(has_text=entry).first.click()
 
     def opens_notice(self, page: Page, title: str, *, picture: str = "") -> None:
         """From the bell to the list to what the notice is about."""
