@@ -70,9 +70,10 @@ class PreemptionAction(msgspec.Struct, kw_only=True):
 class PreemptionPlan(msgspec.Struct, kw_only=True):
     """A plan. Not confirmed by `until`, it lapses. `ready_at`: when all units are back at the
     latest. `free_units` were free when it was made, `missing_units` it will not get back: actions
-    were refused or failed. `used_at`: its job was admitted. `tax` is the sum over its actions."""
+    were refused or failed. `used_at`: its job was admitted. `tax` is the sum over its actions.
+    `id` is null in a dry run."""
 
-    id: str
+    id: str | None
     state: PlanState
     pool: str
     account: str

@@ -124,7 +124,11 @@ class PlansOperation(_PlanOperation):
             dry_run=body.dry_run,
         )
         outcome = execute(command, context)
-        return self.respond(outcome.result, replayed=outcome.replayed)
+        answer = outcome.result
+        answer.dry_run = body.dry_run
+        if body.dry_run and answer.plan is not None and not answer.repeated:
+            answer.plan.id = None  # it was never there
+        return self.respond(answer, replayed=outcome.replayed)
 
 
 class PlanOperation(_PlanOperation):

@@ -75,7 +75,7 @@ def test_from_the_plan_to_the_job(scheduler):
 
 def test_a_dry_run_changes_nothing(scheduler):
     tried = scheduler.post("preemption-plans", ASK | {"dry_run": True}).json()
-    assert tried["status"] == "plan"
+    assert (tried["status"], tried["dry_run"], tried["plan"]["id"]) == ("plan", True, None)
     assert scheduler.get("preemption-plans").json()["plans"] == []
 
 

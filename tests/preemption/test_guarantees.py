@@ -51,8 +51,8 @@ class Lab:
                 self.it.jobs.start(ask.key, now=now)
 
     def claim(self, account: str, now: datetime) -> str:
-        """Ask for everything that is promised and not in use; take it, if it may be. What an account
-        borrows beside its guarantee is its own use as well: that is no claim on anybody."""
+        """Ask for everything that is promised and not in use; take it, if it may be. What an
+        account borrows beside its guarantee is its own use too: that is no claim on anybody."""
         guaranteed, borrowed, _ = self.it.jobs.holding(account)
         units = PROMISES[account] - guaranteed - borrowed
         if units <= 0:
