@@ -19,6 +19,7 @@ from accounting.commands.statements import (
 from accounting.domain import money
 from accounting.domain.lines import Kind
 from accounting.queries import statements as queries
+from config.celery import BEAT_TABLE
 from ledger import scope, verification
 from ledger.errors import DomainError
 from tenancy.commands.accounts import MoveAccount
@@ -259,3 +260,20 @@ def test_parts_of_a_closed_month_are_its_use(place):
         )
         rows = cursor.fetchall()
     assert rows == [("p", 8 * 100 * 3600, 5, date(2026, 10, 1), date(2026, 10, 5))]
+
+
+def test_the_beat_hands_out_what_is_closing_and_waits_for_nobody(place, monkeypatch):
+    handed = []
+    monkeypatch.setattr(
+        tasks.close_month_of, "apply_async", lambda args, **options: handed.append(args)
+    )
+    tasks.close_months()
+    assert handed == []
+    start(place)
+    tasks.close_months()
+    assert handed == [(str(place.id), "2026-10-01")]
+    tasks.close_month_of(*handed[0])
+    handed.clear()
+    tasks.close_months()
+    assert handed == []
+    assert BEAT_TABLE["months-closing"]["task"] == tasks.close_months.name
