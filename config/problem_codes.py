@@ -117,6 +117,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "out_of_range": (400, "A number is too small or too large."),
     "overlap_out_of_range": (400, "The old secret may stay good for up to two weeks."),
     "own_close": (403, "Somebody else than who began it confirms a close."),
+    "own_offer": (422, "Who offered or approved does not accept for those who ask."),
     "own_request": (422, "Nobody decides their own request."),
     "own_request_by_delegate": (422, "It is the request of the person you stand in for."),
     "p0_may_not_borrow": (400, "P0 runs on its own guarantee only."),

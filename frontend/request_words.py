@@ -199,6 +199,7 @@ _OF_ITSELF: Final = frozenset(
         "request.reclaimed",
         "request.reminded",
         "request.escalated",
+        "request.passed_on",
     }
 )
 """What follows from something else; whose command it was recorded with says nothing."""
@@ -228,6 +229,9 @@ def _with_facts(kind: str, payload: dict[str, Any], zone: ZoneInfo) -> str:
         "request.reopened": lambda: "It waits for a decision again",
         "request.attached": lambda: f"attached {payload.get('name')}",
         "request.reminded": lambda: f"Reviewers were reminded of {at('due_at')}",
+        "request.passed_on": lambda: (
+            f"Nobody asked may decide it any more; others are, until {at('due_at')}"
+        ),
         "request.escalated": lambda: (
             f"{at('missed_at')} passed; more people are asked, until {at('due_at')}"
         ),

@@ -253,6 +253,17 @@ class RequestReminded(_OfRequest):
     due_at: datetime
 
 
+@event("request.passed_on")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestPassedOn(_OfRequest):
+    """Nobody who was asked may decide any more (the account moved, roles were taken away): those
+    who may now are asked."""
+
+    level_ids: tuple[UUID, ...]
+    operators: bool
+    due_at: datetime
+
+
 @event("request.escalated")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestEscalated(_OfRequest):

@@ -239,6 +239,7 @@ _MOVES = (
     ev.RequestReclaimed,
     ev.RequestReminded,
     ev.RequestEscalated,
+    ev.RequestPassedOn,
 )
 
 PROJECTORS = (

@@ -16,6 +16,7 @@ from quota.request_events import (
     RequestCountered,
     RequestEndorsed,
     RequestEscalated,
+    RequestPassedOn,
     RequestProvisioned,
     RequestReclaimed,
     RequestRejected,
@@ -106,14 +107,23 @@ def request_due(event: RecordedEvent, look: Look) -> Draft | None:
 
 @kind(
     "request.escalated",
-    label="An overdue request was passed on to you",
-    about="The deadline of a request passed without a decision; you may decide as well now.",
-    on=(RequestEscalated,),
+    label="A request was passed on to you",
+    about="The deadline of a request passed without a decision, or those asked may no longer "
+    "decide; you may now.",
+    on=(RequestEscalated, RequestPassedOn),
     facts=facts,
 )
 def request_escalated(event: RecordedEvent, look: Look) -> Draft | None:
     """To all who may decide now, those who missed the deadline included."""
     fact = fact_of(look)
+    if isinstance(event.data, RequestPassedOn):
+        return _to_reviewers(
+            event,
+            look,
+            title=f"{fact.requester} asks for {fact.what(look)}",
+            body="Those who were asked may no longer decide it, so you are asked. "
+            f"{_quoted(fact.purpose)}".strip(),
+        )
     return _to_reviewers(
         event,
         look,

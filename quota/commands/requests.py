@@ -235,6 +235,7 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
         wanted="accepted",
     )
     author = check_requesting_side(unit, request)
+    _check_not_offered_by(unit, request, author)
     terms = with_counter(request)
     complete = request.approvals_missing <= 1
     hours = loading.policy(unit.organization_id).decide_hours
@@ -249,6 +250,17 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
         due_at=None if complete else unit.now + timedelta(hours=hours),
     )
     return answer(provision(unit, after, books) if complete else after)
+
+
+def _check_not_offered_by(unit: Unit, request: Request, person: UUID) -> None:
+    """An offer waits for the word of those who ask: nobody speaks for both sides."""
+    sides = [one for one in (request.counter and request.counter.by, *request.approvals) if one]
+    spoke = [who for one in sides for who in (one.reviewer_id, one.on_behalf_of_id) if who]
+    if board_of(unit, request, (person, *spoke)).is_one_of(person, spoke):
+        raise Refused(
+            "own_offer",
+            "You spoke for the reviewers here. Somebody of the team has to take the offer.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,6 +179,7 @@ def follow_up_requests(command: FollowUpRequests, unit: Unit) -> FollowedUp:
     """Each deadline counts once: an escalation sets another, a reminder its own instant."""
     policy = loading.policy(unit.organization_id)
     ended = _end_what_is_over(unit, policy)
+    passed_on = _pass_on(unit, policy)
     due = loading.overdue(
         unit.organization_id,
         now=unit.now,
@@ -200,7 +201,7 @@ def follow_up_requests(command: FollowUpRequests, unit: Unit) -> FollowedUp:
         reminded=reminded,
         escalated=escalated,
         ended=ended,
-        more=max(len(due), ended) >= FOLLOWED_UP_MAX,
+        more=max(len(due), ended, passed_on) >= FOLLOWED_UP_MAX,
     )
 
 
@@ -220,6 +221,31 @@ def _escalate(unit: Unit, request: Request, policy: routing.Policy) -> None:
         operators=asked.operators,
         due_at=unit.now + timedelta(hours=policy.decide_hours),
     )
+
+
+def _pass_on(unit: Unit, policy: routing.Policy) -> int:
+    """Ask anew where nobody who was asked may decide: the account hangs elsewhere now, or the roles
+    are gone. Waiting for the deadline would help nobody."""
+    ids = loading.unheard(unit.organization_id, limit=FOLLOWED_UP_MAX)
+    for request_id in sorted(ids):
+        request = loading.request(unit.organization_id, request_id, lock=True)
+        if request.state != State.SUBMITTED or request.operators:
+            continue
+        asked = routing.ask(
+            board_of(unit, request),
+            authors=request.author_ids,
+            approvals=request.approvals_needed or 1,
+            beyond=request.escalations,
+        )
+        tell(
+            unit,
+            request,
+            ev.RequestPassedOn,
+            level_ids=asked.level_ids,
+            operators=asked.operators,
+            due_at=unit.now + timedelta(hours=policy.decide_hours),
+        )
+    return len(ids)
 
 
 def _end_what_is_over(unit: Unit, policy: routing.Policy) -> int:

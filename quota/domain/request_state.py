@@ -203,7 +203,12 @@ def _countered(request: Request, data: ev.RequestCountered, at: datetime) -> dic
 
 def _counter_accepted(request: Request, data: ev.RequestCounterAccepted, at: datetime) -> dict:
     by = request.counter.by if request.counter else None
+    # Who accepts speaks for those who ask, and decides nothing here any more.
+    authors = request.author_ids
+    if data.author_id not in authors:
+        authors = (*authors, data.author_id)
     changes: dict = {
+        "author_ids": authors,
         "terms": replace(request.terms, units=data.units, ends_at=data.ends_at),
         "approvals": (*request.approvals, by) if by else request.approvals,
         "counter": None,
@@ -258,6 +263,15 @@ def _escalated(request: Request, data: ev.RequestEscalated, at: datetime) -> dic
     }
 
 
+def _passed_on(request: Request, data: ev.RequestPassedOn, at: datetime) -> dict:
+    return {
+        "level_ids": data.level_ids,
+        "operators": data.operators,
+        "due_at": data.due_at,
+        "reminded_at": None,
+    }
+
+
 def _closed(state: State):
     return lambda request, data, at: {
         "state": state,
@@ -292,4 +306,5 @@ _CHANGES = {
     ev.RequestReclaimed: _over(State.RECLAIMED),
     ev.RequestReminded: lambda request, data, at: {"reminded_at": at},
     ev.RequestEscalated: _escalated,
+    ev.RequestPassedOn: _passed_on,
 }

@@ -24,6 +24,7 @@ from quota.domain.routing import (
     Level,
     Policy,
     address,
+    joined_addresses,
 )
 from quota.request_events import RequestFacts
 from tenancy.domain.roles import READ, granting
@@ -220,7 +221,8 @@ def delegations_from(organization_id: UUID, person_id: UUID, *, now: datetime) -
 
 
 def humans(organization_id: UUID, people: Collection[UUID]) -> dict[UUID, Human]:
-    """Who persons are, by the addresses on record and those of their logins."""
+    """Who persons are, by the addresses on record and those of their logins. A person with two
+    addresses makes those who have either of them one human as well."""
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT p.id, p.email, u.email FROM tenancy_person p "
@@ -228,13 +230,25 @@ def humans(organization_id: UUID, people: Collection[UUID]) -> dict[UUID, Human]
             "WHERE p.organization_id = %b AND p.id = ANY(%b)",
             (organization_id, list(people)),
         ).fetchall()
+        between = cursor.execute(
+            "SELECT p.email, u.email FROM tenancy_person p JOIN tenancy_user u ON u.id = p.user_id "
+            "WHERE p.organization_id = %b AND p.email <> '' "
+            "AND lower(p.email) <> lower(u.email)",
+            (organization_id,),
+        ).fetchall()
+    found = {row[0]: _addresses(row[1:]) for row in rows}
+    joined = joined_addresses([*map(_addresses, between), *found.values()])
     return {
-        row[0]: Human(
-            person_id=row[0],
-            addresses=frozenset(address(text) for text in row[1:] if text and text.strip()),
+        person: Human(
+            person_id=person,
+            addresses=frozenset().union(*(joined[one] for one in mine)),
         )
-        for row in rows
+        for person, mine in found.items()
     }
+
+
+def _addresses(texts: Iterable[str | None]) -> frozenset[str]:
+    return frozenset(address(text) for text in texts if text and text.strip())
 
 
 def rejections(organization_id: UUID, account_id: UUID, pool_id: UUID, *, since: datetime) -> int:
@@ -301,6 +315,23 @@ def unsettled(organization_id: UUID, *, now: datetime, limit: int) -> list[UUID]
             "WHERE s.organization_id = r.organization_id AND s.id = r.change_id))) "
             "ORDER BY r.id LIMIT %b",
             (organization_id, now, limit),
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+def unheard(organization_id: UUID, *, limit: int) -> list[UUID]:
+    """Requests that wait although no approver is left on the accounts that were asked, as far as
+    these are still above the request's."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT r.id FROM quota_request r JOIN tenancy_account a "
+            "  ON a.organization_id = r.organization_id AND a.id = r.account_id "
+            "WHERE r.organization_id = %b AND r.state = 'submitted' AND NOT r.operators "
+            "AND NOT EXISTS (SELECT 1 FROM tenancy_membership m "
+            "  WHERE m.organization_id = r.organization_id AND m.role = 'approver' "
+            "  AND m.account_id = ANY(r.level_ids) AND m.account_id = ANY(a.ancestors)) "
+            "ORDER BY r.id LIMIT %b",
+            (organization_id, limit),
         ).fetchall()
     return [row[0] for row in rows]
 

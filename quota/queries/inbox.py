@@ -118,7 +118,10 @@ def inbox_count(organization_id: UUID, person_id: UUID, *, now: datetime) -> int
 
 
 _SIDE = """
-((r.level_ids && %b::uuid[] OR (r.operators AND EXISTS (
+(((r.level_ids && %b::uuid[] AND EXISTS (
+    SELECT 1 FROM tenancy_account a WHERE a.organization_id = r.organization_id
+    AND a.id = r.account_id AND a.ancestors && %b::uuid[]))
+  OR (r.operators AND EXISTS (
     SELECT 1 FROM tenancy_account a WHERE a.organization_id = r.organization_id
     AND a.id = r.account_id AND a.ancestors && %b::uuid[])))
  AND NOT r.author_ids && %b::uuid[]
@@ -132,7 +135,7 @@ def _mine(sides: list[_Side]) -> tuple[str, tuple]:
     """The condition of an inbox: one of the sides may decide."""
     values: list = []
     for side in sides:
-        values += [side.level_ids, side.operated_ids, side.same, side.same, side.same]
+        values += [side.level_ids, side.level_ids, side.operated_ids, *[side.same] * 3]
     return " OR ".join([_SIDE] * len(sides)), tuple(values)
 
 

@@ -4,6 +4,7 @@ from ledger import verification
 from quota.commands.quotas import CancelScheduledQuota, EndQuota, SettleQuotas
 from quota.commands.reviews import FollowUpRequests
 from quota.domain.requests import State
+from quota.request_events import RequestPassedOn
 from tests.quota.requests.conftest import DAY
 from tests.world import NOW
 
@@ -48,6 +49,11 @@ def test_a_cancelled_change_reopens_its_request(desk):
     desk.place.run(CancelScheduledQuota(change_id=it.change_id), reason="test")
     desk.place.run(FollowUpRequests(), now=NOW + DAY)
     assert state(desk, it) == State.SUBMITTED
+    asked = desk.place.run(FollowUpRequests(), now=NOW + DAY)
+    assert [type(one.data) for one in asked.events] == [RequestPassedOn], (
+        "nobody was asked before: the policy had granted it"
+    )
+    assert desk.request(it).level_ids == (desk.place.accounts["research"],)
     again = desk.place.run(FollowUpRequests(), now=NOW + DAY)
     assert again.events == ()
 
