@@ -27,8 +27,9 @@ class UtilizationFacts:
         p50, p95, peak: units in use at these quantiles of time, and at most.
         guaranteed: units promised at the end of the window.
         idle_units: units of the guarantee that p95 use does not need.
-        recommended: the own guarantee that the account could do with, by the formula of
-            `accounting.domain.evidence`; None: too little is known.
+        recommended: the own guarantee that the account could do with, by
+            `accounting.domain.evidence`, whatever else of its tree is taken as recommended too;
+            None: too little is known. Told by `utilizations` only.
         coverage: share of the window in which use is known, 0 to 1. A reader that decides on
             `mean` asks for enough of it first.
     """
@@ -64,7 +65,8 @@ class UtilizationPort(Protocol):
     def utilizations(
         self, organization_id: UUID, places: Collection[Place], start: datetime, end: datetime
     ) -> Mapping[Place, UtilizationFacts]:
-        """The same of many, in a bounded number of queries. A place left out is unknown."""
+        """The same of many, with recommended figures, in a bounded number of queries. A place left
+        out is unknown."""
         ...
 
 

@@ -141,3 +141,33 @@ WHERE a.organization_id = %(organization)b AND a.lapses_at > %(end)b
     AND a.priority_class IN ('P0', 'P1')
 GROUP BY c.key
 """
+
+# Guarantees at the end of the window that bear on each other: all at and below the topmost account
+# with one at or above a place, in the place's pool.
+HOLDERS = """
+WITH place AS MATERIALIZED (
+    SELECT p.pool_id, t.ancestors
+    FROM unnest(%(accounts)b::uuid[], %(pools)b::uuid[]) AS p(account_id, pool_id)
+    JOIN tenancy_account t ON t.organization_id = %(organization)b AND t.id = p.account_id
+), holder AS MATERIALIZED (
+    SELECT u.account_id, u.pool_id, u.guaranteed, t.ancestors
+    FROM quota_quotahistory u
+    JOIN tenancy_account t ON t.organization_id = u.organization_id AND t.id = u.account_id
+    WHERE u.organization_id = %(organization)b AND u.guaranteed > 0
+        AND u.pool_id = ANY (%(among)b::uuid[]) AND u.valid_from < %(end)b
+        AND (u.valid_to >= %(end)b OR u.valid_to IS NULL)
+), above AS MATERIALIZED (
+    SELECT DISTINCT p.pool_id, a.id
+    FROM place p
+    CROSS JOIN LATERAL unnest(p.ancestors) AS a(id)
+), top AS MATERIALIZED (
+    SELECT h.pool_id, h.account_id
+    FROM holder h
+    JOIN above a ON a.pool_id = h.pool_id AND a.id = h.account_id
+)
+SELECT DISTINCT h.account_id, h.pool_id, h.guaranteed, h.ancestors
+FROM holder h
+CROSS JOIN LATERAL unnest(h.ancestors) AS a(id)
+JOIN top t ON t.pool_id = h.pool_id AND t.account_id = a.id
+ORDER BY h.pool_id, h.account_id
+"""

@@ -1,10 +1,12 @@
 """Evidence beside a request: exact over time, unknown where nothing is known, and the same few
 statements for any number of places."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -76,8 +78,7 @@ def test_use_and_guarantees_below_count(place):
     assert (found(place).p95, found(place).guaranteed) == (6, 40)
     above = found(place, "research")
     assert (above.p95, above.guaranteed, above.own) == (6, 60, 20)
-    # 60 promised, 7 needed: of its own 20 research needs none.
-    assert above.recommended == 0
+    assert (found(place).needed, above.needed) == (7, 7)
 
 
 def test_only_the_part_of_a_record_in_the_window_counts(place):
@@ -119,7 +120,7 @@ def test_an_allocation_that_runs_is_use(acme):
     acme.run(StartAllocations(messages=(Message(key="j"),)), now=NOW - MINUTES)
     one = found(acme, start=NOW - 2 * MINUTES)
     assert (one.coverage, one.peak, one.pinned) == (Fraction(1, 2), 12, 12)
-    assert one.recommended == 14
+    assert one.needed == 14
     # Its scheduler reports it, too: it counts once.
     acme.use(record("j", units=12, hours=None, start=NOW - MINUTES))
     assert found(acme, start=NOW - 2 * MINUTES).peak == 12
@@ -128,7 +129,7 @@ def test_an_allocation_that_runs_is_use(acme):
 def test_a_pool_that_nobody_tells_of_is_unknown_and_not_idle(acme):
     promise(acme, "nlp", 40)
     one = found(acme)
-    assert (one.coverage, one.p95, one.mean, one.recommended, one.hoarding) == (0, *[None] * 4)
+    assert (one.coverage, one.p95, one.mean, one.needed, one.hoarding) == (0, *[None] * 4)
     assert (one.guaranteed, one.idle_units, one.utilization) == (40, None, None)
     acme.run(
         PublishRateCard(
@@ -226,10 +227,57 @@ def test_the_port_answers_with_facts(place):
     with scope.reading(place.id):
         facts = ports().utilization.utilization(place.id, *asked, START, NOW)
         many = ports().utilization.utilizations(place.id, [asked], START, NOW)
-    assert many == {asked: facts}
+    assert many == {asked: replace(facts, recommended=11)}
     assert facts == UtilizationFacts(
         mean=0.25, p50=10, p95=10, peak=10, guaranteed=40, idle_units=30, coverage=1.0
     )
+
+
+def recommended(tenant: Tenant, *accounts: str, pool: str = "h100") -> list[int | None]:
+    places = [place_of(tenant, account, pool) for account in accounts]
+    with scope.reading(tenant.id):
+        told = ports().utilization.utilizations(tenant.id, places, START, NOW)
+    return [told[one].recommended for one in places]
+
+
+def test_idle_units_are_recommended_away_at_one_level(place):
+    promise(place, "research", 20)
+    place.person("rob", "research")
+    place.use(used("own", 20, 10, account="research", person="rob"))
+    # nlp uses nothing of its 40. The jobs of research itself use its 20: 22 are needed, together.
+    assert recommended(place, "research", "nlp") == [20, 2]
+    # The figure of a quota is the same beside others, alone, and of an account without any.
+    assert [recommended(place, one) for one in ("research", "nlp")] == [[20], [2]]
+    assert recommended(place, "vision", "root") == [0, 0]
+    promise(place, "research", 30)
+    assert recommended(place, "nlp", "research") == [0, 22]
+
+
+def test_a_pool_without_known_use_has_no_recommended_figure(place):
+    promise(place, "nlp", 40, pool="a100")
+    assert recommended(place, "nlp", "research", pool="a100") == [None, None]
+    assert recommended(place, "nlp") == [0]
+
+
+def test_recommended_figures_of_many_take_no_more_statements_than_of_one(place, monkeypatch):
+    promise(place, "research", 10)
+    teams = [f"team-{n}" for n in range(12)]
+    for name in teams:
+        place.account(name, under="nlp")
+        promise(place, name, 1)
+    asked: list[str] = []
+
+    class Counting(psycopg.Cursor):
+        def execute(self, query, *values, **options):
+            asked.append(query)
+            return super().execute(query, *values, **options)
+
+    monkeypatch.setattr(queries, "server_cursor", lambda: Counting(connection.connection))
+    recommended(place, teams[0])
+    of_one = list(asked)
+    asked.clear()
+    recommended(place, *teams)
+    assert len(asked) <= len(of_one) <= 11
 
 
 def test_many_places_take_no_more_statements_than_one(place, globex):
