@@ -17,6 +17,7 @@ from preemption.losses import Loser, MonthLoss
 from preemption.plans import StoredPlan
 from preemption.queries import ActionRow, PoolGauge
 from tenancy import queries as tenancy
+from tenancy.domain.roles import POOL_WRITE
 
 HIDDEN = "another account"
 ACCOUNTS_MAX = 1_000_000
@@ -104,6 +105,7 @@ def board(request: PageRequest) -> HttpResponse:
             "units": sum(row.units for row in rows),
             "cost": sum((_action_line(row, seen).cost for row in rows), Decimal(0)),
             "currency": here.organization.currency,
+            "may_override": here.may(POOL_WRITE, here.organization.root_account_id),
             "partials": ("board",),
         },
     )

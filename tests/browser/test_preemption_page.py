@@ -48,7 +48,11 @@ def test_the_board_is_accessible(
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, place, "otto")
-    for name, address in (("board", "/preemption"), ("account", "/preemption?account=vision")):
+    for name, address in (
+        ("board", "/preemption"),
+        ("account", "/preemption?account=vision"),
+        ("override", "/preemption/override"),
+    ):
         page.goto(address)
         page.wait_for_load_state("networkidle")
         screenshot(page, f"preemption-{name}-{look}")

@@ -58,3 +58,46 @@ def test_an_empty_board_and_somebody_without_a_role(acme, globex, browse):
     assert "Nothing was taken" in browse(acme, "otto").get(PAGE).content.decode()
     acme.person("nobody")
     assert browse(acme, "nobody").get(PAGE).status_code == 403
+
+
+FORM = {"job": "urgent", "account": "nlp", "pool": "h100", "units": "20", "job_class": "P1"}
+
+
+def test_an_operator_tries_and_makes_a_plan_past_the_budgets(place, browse):
+    otto = browse(place, "otto")
+    page = f"{PAGE}/override"
+    assert "A plan past the budgets" in otto.get(PAGE).content.decode()
+    assert otto.get(page).status_code == 200
+    tried = otto.post(page, FORM | {"step": "try", "key": "k1"})
+    assert tried.status_code == 200
+    assert "Who would give way" in tried.content.decode()
+    unexplained = otto.post(page, FORM | {"step": "save", "key": "k1"})
+    assert unexplained.status_code == 400 and "Say why" in unexplained.content.decode()
+    made = otto.post(page, FORM | {"step": "save", "key": "k1", "reason": "demo"}, follow=True)
+    text = made.content.decode()
+    assert "The plan for urgent is made: 4 jobs give way." in text
+    assert "past the budgets: demo" in text
+    again = otto.post(page, FORM | {"step": "save", "key": "k1", "reason": "demo"}, follow=True)
+    assert again.content.decode().count("past the budgets: demo") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"account": "nobody"}, "There is no account nobody"),
+        ({"units": "0"}, "one unit at least"),
+        ({"pool": "nowhere"}, "Select a valid choice"),
+        ({"job": ""}, "required"),
+    ],
+)
+def test_what_is_wrong_stands_at_its_field(place, browse, change, said):
+    sent = FORM | {"step": "save", "reason": "demo", "key": "k1"} | change
+    answer = browse(place, "otto").post(f"{PAGE}/override", sent)
+    assert answer.status_code == 400
+    assert said in answer.content.decode()
+
+
+def test_only_operators_pass_the_budgets(place, browse):
+    alice = browse(place, "alice")
+    assert alice.get(f"{PAGE}/override").status_code == 403
+    assert "A plan past the budgets" not in alice.get(PAGE).content.decode()
