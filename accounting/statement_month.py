@@ -58,19 +58,20 @@ def month_lines(
     use = statement_rating.month_use(here, accounts=accounts, details=details)
     guarantees = month_guarantees(here)
     charged = rated_lines(here, use.lines, guarantees)
-    if under is not None:
-        charged = [line for line in charged if under in line.key.above]
-    extra = [*queries.credits_of(here), *queries.commitments_of(here, charged)]
-    if under is not None:
-        # A commitment is of an account with all below it, which is all here.
-        extra = [line for line in extra if under in line.key.above]
-        guarantees = [one for one in guarantees if under in one.above]
+    # Before anything is left out: an account that moved in the month has committed as a whole.
+    charged = [
+        *charged,
+        *queries.credits_of(here),
+        *queries.commitments_of(here, charged),
+    ]
     unrated = use.rating.unrated
     if under is not None:
+        charged = [line for line in charged if under in line.key.above]
+        guarantees = [one for one in guarantees if under in one.above]
         unrated = tuple(one for one in unrated if under in one.group.account[1])
     return MonthLines(
         ground=here,
-        lines=tuple(in_order([*charged, *extra])),
+        lines=tuple(in_order(charged)),
         unrated=unrated,
         guarantees=tuple(guarantees),
         parts={
@@ -115,7 +116,8 @@ def findings(organization_id: UUID, first: date, *, now: datetime) -> list[Findi
     guarantees = month_guarantees(here)
     found = []
     unrated = {one.group.pool for one in use.rating.unrated}
-    unrated |= {one.pool for one in guarantees if one.price is None and one.idle}
+    if queries.terms_of(organization_id, first).terms.idle_share:
+        unrated |= {one.pool for one in guarantees if one.price is None and one.idle}
     if unrated:
         found.append(
             _named(organization_id, "unrated_use", unrated, "have use or promises without a price")

@@ -277,3 +277,27 @@ def test_the_beat_hands_out_what_is_closing_and_waits_for_nobody(place, monkeypa
     tasks.close_months()
     assert handed == []
     assert BEAT_TABLE["months-closing"]["task"] == tasks.close_months.name
+
+
+def test_what_an_account_committed_to_counts_wherever_it_hung(place):
+    nlp = place.accounts["nlp"]
+    commitment = AgreeCommitment(account_id=nlp, amount=Decimal(50_000), from_month=OCTOBER)
+    place.run(commitment, now=START, reason="deal")
+    production = place.accounts["production"]
+    move = MoveAccount(account_id=nlp, to_parent_id=production)
+    place.run(move, now=START + 10 * DAY)
+    for under in (None, production, nlp):
+        found = live(place, under=under).lines
+        (missing,) = (line for line in found if line.kind == Kind.COMMITMENT)
+        whole = [line for line in live(place).lines if nlp in line.key.above]
+        assert money.total([line.amount for line in whole]) == 50_000
+        assert missing.key.above == (place.root, production, nlp)
+        assert 0 < missing.amount < 50_000
+    assert not [
+        line
+        for line in live(place, under=place.accounts["research"]).lines
+        if line.kind == Kind.COMMITMENT
+    ]
+    whole = live(place)
+    close(place)
+    assert {line.amount for line in stored(place)} == {line.amount for line in whole.lines}
