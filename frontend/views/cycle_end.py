@@ -108,7 +108,10 @@ def _tried(request: PageRequest, row: CycleRow) -> tuple[CycleClosed | None, str
 
 
 def _said(row: CycleRow, result: CycleClosed) -> str:
-    parts = [f"{result.changed} quotas changed", f"{result.kept} kept"]
+    parts = [
+        f"{result.changed} quota{'' if result.changed == 1 else 's'} changed",
+        f"{result.kept} kept",
+    ]
     if result.undecided:
         parts.append(f"{result.undecided} without a decision kept")
     if result.impossible_count:

@@ -190,7 +190,7 @@ def test_the_close_shows_what_it_would_do_and_does_it(table, browse):
     assert table.quotas.stored()["nlp"] == 40
     form |= {"without_impossible": "on", "key": "third", "reason": "agreed"}
     done = rolf.post(page_of(table, it) + "/close", form, follow=True).content.decode()
-    assert "1 quotas changed" in done and "could not be applied" in done
+    assert "1 quota changed" in done and "could not be applied" in done
     assert "could not be:" in done and "kept, nobody decided" in done
     assert table.quotas.stored()["nlp"] == 30
     assert rolf.get(page_of(table, it) + "/close").status_code == 302

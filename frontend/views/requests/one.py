@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +48,8 @@ from tenancy.domain.roles import LEDGER_READ, REQUEST_WRITE
 
 MENTION = re.compile(r"(?<![\w@])@([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)", re.IGNORECASE)
 PEOPLE_SHOWN = 8
+ENDS_SOON = timedelta(days=14)
+"""From here on, when the first notice is sent, a later end is what the page is about."""
 STEPS = ("withdraw", "accept", "extend", "discard", "comment", "attach")
 
 
@@ -244,6 +246,8 @@ def _context(here: Page, known: RequestDetail, as_of: datetime | None) -> dict[s
         "extend_to": usual_end(wanted.terms.ends_at, here.zone)
         if mine and extendable(row)
         else None,
+        "ends_soon": wanted.terms.ends_at is not None
+        and wanted.terms.ends_at - here.now <= ENDS_SOON,
         "may_speak": not is_draft and as_of is None,
         "may_attach": as_of is None and (wanted.state == State.DRAFT or wanted.state in OPEN),
         "sees_event": LEDGER_READ in here.held and not is_draft,
