@@ -75,6 +75,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 30,
         "options": {"queue": "deadlines", "expires": 30},
     },
+    "reclaim": {
+        "task": "preemption.tasks.run_reclaim",
+        "schedule": 900,
+        "options": {"expires": 900},
+    },
     "usage-partitions": {
         "task": "accounting.tasks.make_partitions",
         "schedule": crontab(hour=2, minute=10),

@@ -15,6 +15,7 @@ from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
 from preemption import verification as preemption_verification
 from preemption.projectors import PROJECTORS as PREEMPTION
+from preemption.reclaim_projectors import PROJECTORS as RECLAIM
 from quota import event_reading, ports, tree_guard
 from quota import verification as quota_verification
 from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
@@ -57,6 +58,7 @@ COMMAND_MODULES = (
     "preemption.commands.plans",
     "preemption.commands.reports",
     "preemption.commands.settling",
+    "preemption.commands.reclaim",
 )
 
 NOTICE_MODULES = (
@@ -81,6 +83,7 @@ def connect() -> None:
     projection.register(RATES)
     projection.register(STATEMENTS)
     projection.register(PREEMPTION)
+    projection.register(RECLAIM)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("statements", verify_statements)

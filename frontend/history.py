@@ -113,6 +113,19 @@ SENTENCES = {
     "preemption.checkpoints_recorded": "Jobs in {pool_id} saved themselves",
     "preemption.policy_set": "Budgets of preemption set: {pool_share} of a pool in any "
     "{pool_window_seconds} s, a job once in {job_window_seconds} s",
+    "reclaim.rule_set": "Rule for idle guarantees of {pool_id} set: below {threshold} of it in use "
+    "over {window_seconds} s",
+    "reclaim.watched": "Guarantee of {account_id} in {pool_id} lies idle: {utilisation} of "
+    "{guarantee} units in use",
+    "reclaim.cleared": "Guarantee of {account_id} in {pool_id} is used again: {utilisation} of "
+    "{guarantee} units",
+    "reclaim.justified": "Idle guarantee of {account_id} in {pool_id} stays until {until}, as "
+    "approved",
+    "reclaim.demoted": "{units} idle units left the guarantee of {account_id} in {pool_id}: "
+    "{guarantee} stay",
+    "reclaim.restored": "{units} units are in the guarantee of {account_id} in {pool_id} again",
+    "reclaim.returned": "{units} units do not come back to the guarantee of {account_id} in "
+    "{pool_id}",
     "usage.source_registered": "Usage source {name} seen for the first time",
     "usage.batch_recorded": "{rows} usage rows recorded{beside}",
     "usage.settled": "Records that ended by {until} settled",

@@ -3,7 +3,17 @@
 from django.db import models
 from django.db.models import Q
 
+from preemption.reclaim_models import ReclaimRuleRow, ReclaimState
 from quota.domain.values import CLASSES, TIERS
+
+__all__ = (
+    "Checkpoint",
+    "Plan",
+    "PlanAction",
+    "PreemptionPolicy",
+    "ReclaimRuleRow",
+    "ReclaimState",
+)
 
 PLAN_STATES = ("open", "confirmed", "cancelled", "lapsed", "replaced")
 ACTION_STATES = ("open", "done", "gone", "refused", "failed", "void")

@@ -1,7 +1,8 @@
 """Tasks of preemption: thin, one organization each, harmless when late, doubled or lost.
 
 A plan whose time is over is judged so by every question about its pool, and settled by the next
-command there if no task came first.
+command there if no task came first. What a run of use-it-or-lose-it does depends on what is known
+when it comes, not on how often it came.
 """
 
 from datetime import UTC, datetime
@@ -13,10 +14,12 @@ from celery import shared_task
 from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
-from preemption import loading
+from preemption import loading, reclaim_loading
+from preemption.commands.reclaim import RunReclaim
 from preemption.commands.settling import LapsePlans
 
 LAPSE_SECONDS: Final = 30
+RECLAIM_SECONDS: Final = 900
 
 
 @shared_task
@@ -38,3 +41,22 @@ def lapse_plans_of(organization_id: str) -> None:
     context = Context(organization_id=place, actor=SYSTEM, now=now, reason="lapsed")
     for pool_id in pools:
         execute(LapsePlans(pool_id=pool_id), context)
+
+
+@shared_task
+def run_reclaim() -> None:
+    """Hand every organization's rules out on their own: one that fails stops no other."""
+    for organization_id in scope.organization_ids():
+        run_reclaim_of.apply_async((str(organization_id),), expires=RECLAIM_SECONDS)
+
+
+@shared_task
+def run_reclaim_of(organization_id: str) -> None:
+    """Run each rule that is on, one pool at a time, so that none waits for all."""
+    now = datetime.now(UTC)
+    place = UUID(organization_id)
+    with scope.reading(place):
+        pools = [pool for pool, rule in reclaim_loading.rules(place).items() if rule.enabled]
+    context = Context(organization_id=place, actor=SYSTEM, now=now, reason="use it or lose it")
+    for pool_id in sorted(pools):
+        execute(RunReclaim(pool_id=pool_id), context)

@@ -126,6 +126,9 @@ class _Desk:
                 status = "unchanged" if code == "nothing_newer" else "invalid"
                 return _result(report, action, status, code)
         self._other_than_planned |= left != action.left or given != action.units
+        # For the budgets nothing is taken before its plan, whatever the scheduler's clock says:
+        # plans that were made in between have counted it as of themselves.
+        when = max(when, self._plan.made_at)
         self._keep(action, report, outcome="done", given=given, left=left, at=when)
         return _result(report, action, "changed", "done_late" if self._is_late else "done")
 

@@ -182,6 +182,27 @@ def stages(quota: QuotaHistory, rule: ReclaimRule = DEFAULT_RULE) -> tuple[Stage
     return tuple(_Judge(quota, rule, observed).run())
 
 
+def latest(
+    quota: QuotaHistory, rule: ReclaimRule = DEFAULT_RULE, *, watched_at: datetime | None
+) -> Stage | None:
+    """What a run at the end of the known use is to record, whatever earlier runs missed: `watch`,
+    `cleared` or `demoted`, by the newest full hour; None: nothing.
+
+    Asked every hour it says what `stages` says. Asked late it never takes at once what nobody was
+    told of: a demotion follows its watch as late as the rule wants.
+
+    Args:
+        watched_at: when the watch that stands was recorded; None: none stands.
+    """
+    if quota.is_exempt or not quota.guarantee or not len(quota.use):
+        return None
+    excluded: list[Interval] = [(seconds(low), seconds(high)) for low, high in quota.maintenance]
+    observed = Observed.build(quota.use, gap_seconds_max=rule.gap_seconds_max, excluded=excluded)
+    if not observed.total:
+        return None
+    return _Judge(quota, rule, observed).latest(watched_at)
+
+
 def idle_units(*, guarantee: int, p95: int, in_use: int) -> int:
     """What may leave a guarantee: never what is needed, never what is in use, never below 0."""
     return max(0, guarantee - max(p95, in_use))
@@ -194,6 +215,18 @@ def may_restore(
     if demoted.until is not None and at >= demoted.until:
         return "too_late"
     return "yes" if units_promisable >= demoted.units else "no_capacity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Readings:
+    """What each full hour of a stretch says. `short`, `long`: use over a watch, over a window."""
+
+    at: Ints
+    short: Ints
+    long: Ints
+    is_idle: Bools
+    is_used: Bools
+    is_lost: Bools
 
 
 class _Judge:
@@ -255,33 +288,65 @@ class _Judge:
             yield Stage(name=name, at=decided.at, units=demoted.units, guarantee=self.guarantee)
             return
 
-    def _stretch(self, low: int, high: int) -> tuple[list[Stage], Stage | None]:
-        """Watches and clearings between two instants, up to the demotion that ends it."""
+    def latest(self, watched_at: datetime | None) -> Stage | None:
+        """See the function of this name."""
+        start = self.quota.judged_from
+        low = int(self.observed.start[0]) if start is None else seconds(start)
+        found = self._read(low, self.observed.wall(self.observed.total))
+        if found is None:
+            return None
+        reading = int(found.at[-1])
+        window, watch = self.rule.window_seconds, self.rule.watch_seconds
+        if watched_at is None:
+            is_idle = bool(found.is_idle[-1])
+            return self._stage("watch", reading, int(found.short[-1]), watch) if is_idle else None
+        if found.is_used[-1]:
+            return self._stage("cleared", reading, int(found.short[-1]), watch)
+        told = self.observed.clock_at(seconds(watched_at)) + window - watch
+        if found.is_lost[-1] and reading >= told:
+            return self._demote(reading, int(found.long[-1]))
+        return None
+
+    def _read(self, low: int, high: int) -> _Readings | None:
+        """Between two instants; None where that is less than a watch."""
         first, last = self.observed.clock_at(low), self.observed.clock_at(high)
         if last - first < self.rule.watch_seconds:
-            return [], None
+            return None
         hours = Hours.build(self.observed, first=first, last=last)
         window, watch = self.rule.window_seconds, self.rule.watch_seconds
         used = hours.integral(np.minimum(self.observed.units, self.guarantee))
         short, long = hours.sums(used, watch), hours.sums(used, window)
         threshold, unknown_max = self.rule.threshold, self.rule.unknown_seconds_max
-        is_idle = self._below(short, threshold, watch)
-        if not is_idle.any():
-            return [], None
-        is_idle &= hours.unknown(watch) <= unknown_max
+        is_idle = self._below(short, threshold, watch) & (hours.unknown(watch) <= unknown_max)
         is_lost = self._below(long, threshold, window) & (hours.unknown(window) <= unknown_max)
-        is_lost &= self._has_idle_part(hours)
+        if is_lost.any():
+            is_lost &= self._has_idle_part(hours)
         is_used = (short >= 0) & ~self._below(short, threshold + self.rule.clear_margin, watch)
-        readings = hours.readings
+        return _Readings(
+            at=hours.readings,
+            short=short,
+            long=long,
+            is_idle=is_idle,
+            is_used=is_used,
+            is_lost=is_lost,
+        )
+
+    def _stretch(self, low: int, high: int) -> tuple[list[Stage], Stage | None]:
+        """Watches and clearings between two instants, up to the demotion that ends it."""
+        read = self._read(low, high)
+        if read is None or not read.is_idle.any():
+            return [], None
+        window, watch = self.rule.window_seconds, self.rule.watch_seconds
+        readings, short = read.at, read.short
         found: list[Stage] = []
         at = 0
-        while (at := _next(is_idle, at)) < len(readings):
+        while (at := _next(read.is_idle, at)) < len(readings):
             found.append(self._stage("watch", int(readings[at]), int(short[at]), watch))
             told = int(readings[at]) + window - watch
-            cleared = _next(is_used, at + 1)
-            lost = _next(is_lost & (readings >= told), at)
+            cleared = _next(read.is_used, at + 1)
+            lost = _next(read.is_lost & (readings >= told), at)
             if lost < cleared:
-                demoted = self._demote(int(readings[lost]), int(long[lost]))
+                demoted = self._demote(int(readings[lost]), int(read.long[lost]))
                 return [*found, demoted], demoted
             if cleared >= len(readings):
                 break

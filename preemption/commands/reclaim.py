@@ -1,0 +1,338 @@
+"""Use it or lose it: set a pool's rule, run it, and decide what becomes of what it took."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from uuid import UUID
+
+from ledger.errors import Invalid, NotFound, Refused
+from ledger.execution import Unit, handles
+from ledger.sql import server_cursor
+from preemption import reclaim_events as ev
+from preemption import reclaim_loading as loading
+from preemption.domain.reclaim import ReclaimRule, Stage, idle_units, latest
+from preemption.reclaim_loading import Guarantee, PoolRule, Standing
+from quota.commands import reclaiming
+from quota.recording import check_reason
+from tenancy.domain.roles import POOL_WRITE, REQUEST_REVIEW, REQUEST_WRITE, SYSTEM_ONLY
+
+EXEMPT_MAX = 1_000
+MAINTENANCE_MAX = 100
+MAINTENANCE_DAYS_MAX = 90
+SHARE_PLACES = 4
+_SIX = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetReclaimRule:
+    """A pool's rule as a whole; see `preemption.reclaim_events.ReclaimRuleSet`."""
+
+    pool_id: UUID
+    enabled: bool = True
+    threshold: Decimal = Decimal("0.2")
+    window_seconds: int = 72 * 3600
+    watch_seconds: int = 48 * 3600
+    clear_margin: Decimal = Decimal("0.05")
+    cooldown_seconds: int = 14 * 86_400
+    gap_seconds_max: int = 2 * 3600
+    unknown_seconds_max: int = 24 * 3600
+    exempt_ids: tuple[UUID, ...] = ()
+    maintenance: tuple[tuple[datetime, datetime], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReclaimRuleChanged:
+    """`changed` False: it was so already."""
+
+    changed: bool
+
+
+@handles(SetReclaimRule, permission=POOL_WRITE)
+def set_reclaim_rule(command: SetReclaimRule, unit: Unit) -> ReclaimRuleChanged:
+    """Check the bounds; record the rule for every run from now on."""
+    check_reason(unit)
+    wanted = rule_of(command)
+    _check_known(unit.organization_id, command)
+    if wanted == loading.rule(unit.organization_id, command.pool_id):
+        return ReclaimRuleChanged(changed=False)
+    unit.record(
+        ev.ReclaimRuleSet(
+            pool_id=command.pool_id,
+            enabled=command.enabled,
+            threshold=command.threshold,
+            window_seconds=command.window_seconds,
+            watch_seconds=command.watch_seconds,
+            clear_margin=command.clear_margin,
+            cooldown_seconds=command.cooldown_seconds,
+            gap_seconds_max=command.gap_seconds_max,
+            unknown_seconds_max=command.unknown_seconds_max,
+            exempt_ids=wanted.exempt_ids,
+            maintenance=tuple(
+                ev.MaintenanceWindow(start=low, end=high) for low, high in wanted.maintenance
+            ),
+        )
+    )
+    return ReclaimRuleChanged(changed=True)
+
+
+def rule_of(command: SetReclaimRule) -> PoolRule:
+    """The rule that is meant.
+
+    Raises:
+        Invalid: `share_out_of_range`, `window_out_of_range`, `watch_out_of_range`,
+            `seconds_out_of_range`, `exempt_too_many`, `maintenance_out_of_range`.
+    """
+    for name in ("threshold", "clear_margin"):
+        share = getattr(command, name)
+        if not share.is_finite() or share != round(share, SHARE_PLACES):
+            raise Invalid("share_out_of_range", f"{name} must be 0 to 1, to 0.01 %.", field=name)
+    hours, rest = divmod(command.watch_seconds, 3600)
+    if rest or not hours >= 1 or command.watch_seconds > command.window_seconds:
+        raise Invalid(
+            "watch_out_of_range",
+            "A watch is whole hours, one to the window's.",
+            field="watch_seconds",
+        )
+    if len(command.exempt_ids) > EXEMPT_MAX:
+        raise Invalid("exempt_too_many", f"At most {EXEMPT_MAX} accounts.", field="exempt")
+    longest = timedelta(days=MAINTENANCE_DAYS_MAX)
+    for low, high in command.maintenance:
+        if not low.tzinfo or not high.tzinfo or not low < high <= low + longest:
+            raise Invalid(
+                "maintenance_out_of_range",
+                f"Maintenance ends after it begins, within {MAINTENANCE_DAYS_MAX} days; both "
+                "instants name their zone.",
+                field="maintenance",
+            )
+    if len(command.maintenance) > MAINTENANCE_MAX:
+        raise Invalid(
+            "maintenance_out_of_range", f"At most {MAINTENANCE_MAX} windows.", field="maintenance"
+        )
+    return PoolRule(
+        enabled=command.enabled,
+        rule=ReclaimRule(
+            threshold=Fraction(command.threshold),
+            window_seconds=command.window_seconds,
+            watch_part=Fraction(command.watch_seconds, max(1, command.window_seconds)),
+            clear_margin=Fraction(command.clear_margin),
+            cooldown_seconds=command.cooldown_seconds,
+            gap_seconds_max=command.gap_seconds_max,
+            unknown_seconds_max=command.unknown_seconds_max,
+        ),
+        exempt_ids=tuple(sorted(set(command.exempt_ids))),
+        maintenance=tuple(sorted(set(command.maintenance))),
+    )
+
+
+def _check_known(organization_id: UUID, command: SetReclaimRule) -> None:
+    with server_cursor() as cursor:
+        pools, accounts = cursor.execute(
+            "SELECT (SELECT count(*) FROM quota_pool WHERE organization_id = %b AND id = %b), "
+            "(SELECT count(*) FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b))",
+            (organization_id, command.pool_id, organization_id, list(command.exempt_ids)),
+        ).fetchone()
+    if not pools:
+        raise NotFound("pool_unknown", "There is no such pool.", field="pool")
+    if accounts != len(set(command.exempt_ids)):
+        raise NotFound("account_unknown", "There is no such account.", field="exempt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReclaim:
+    """Do what a pool's rule says now. Run twice, late or by two at once, it has one effect."""
+
+    pool_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reclaimed:
+    """How many guarantees were told what."""
+
+    watched: int = 0
+    cleared: int = 0
+    justified: int = 0
+    demoted: int = 0
+
+
+@handles(RunReclaim, permission=SYSTEM_ONLY)
+def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
+    """Judge without a lock; lock only where something is to be done, and see whether it is still
+    so."""
+    here, now = unit.organization_id, unit.now
+    pool_rule = loading.rule(here, command.pool_id)
+    if not pool_rule.enabled or any(low <= now < high for low, high in pool_rule.maintenance):
+        return Reclaimed()
+    wanted = [item for item in _wanted(unit, command.pool_id, pool_rule) if item is not None]
+    if not wanted:
+        return Reclaimed()
+    # All of the pool's quotas stand still from here on.
+    reclaiming.guarantee_of(unit, pool_id=command.pool_id, account_id=wanted[0][0].account_id)
+    stands = loading.standings(here, command.pool_id)
+    held = loading.in_use_now(here, command.pool_id, now=now)
+    counts = dict.fromkeys(("watched", "cleared", "justified", "demoted"), 0)
+    for one, stage in wanted:
+        place = {"pool_id": command.pool_id, "account_id": one.account_id}
+        if stands.get(one.account_id) != one.standing:
+            continue  # somebody else was here first
+        if reclaiming.guarantee_of(unit, **place) != one.units:
+            continue
+        if stage == "justified":
+            until, request_id = one.justified
+            unit.record(
+                ev.GuaranteeJustified(
+                    **place, guarantee=one.units, request_id=request_id, until=until
+                )
+            )
+            counts["justified"] += 1
+        elif stage.name == "demoted":
+            in_use = max(one.in_use, held.get(one.account_id, 0))
+            counts["demoted"] += _demote(unit, one, stage, in_use, pool_rule.rule, place)
+        else:
+            _tell(unit, one, stage, pool_rule.rule, place)
+            counts["watched" if stage.name == "watch" else "cleared"] += 1
+    return Reclaimed(**counts)
+
+
+def _wanted(unit: Unit, pool_id: UUID, pool_rule: PoolRule) -> list:
+    """Guarantees with what is to be said of them: a stage, or `justified`."""
+    start = unit.now - loading.look_back(pool_rule)
+    pool = loading.guarantees(unit.organization_id, pool_id, pool_rule, start=start, now=unit.now)
+    oldest = unit.now - timedelta(seconds=pool_rule.rule.unknown_seconds_max)
+    if pool.known_until is None or pool.known_until < oldest:
+        return []
+    found = []
+    for one in sorted(pool.of.values(), key=lambda each: each.account_id):
+        stage = _stage(one, pool_rule, unit.now)
+        if stage is not None:
+            found.append((one, stage))
+    return found
+
+
+def _stage(one: Guarantee, pool_rule: PoolRule, now: datetime) -> Stage | str | None:
+    stands = one.standing
+    if one.is_temporary or (stands is not None and stands.is_cooling(now)):
+        return None
+    is_watched = _is_watched(one, stands)
+    if one.justified is not None:
+        return "justified" if is_watched else None
+    watched_at = stands.at if stands is not None and is_watched else None
+    return latest(one.history(pool_rule), pool_rule.rule, watched_at=watched_at)
+
+
+def _is_watched(one: Guarantee, stands: Standing | None) -> bool:
+    """A watch of another guarantee than today's says nothing."""
+    return stands is not None and stands.state == "watched" and stands.guarantee == one.units
+
+
+def _tell(unit: Unit, one: Guarantee, stage: Stage, rule: ReclaimRule, place: dict) -> None:
+    share = _share(stage)
+    if stage.name == "cleared":
+        unit.record(ev.GuaranteeCleared(**place, guarantee=one.units, utilisation=share))
+        return
+    due_at = unit.now + timedelta(seconds=rule.window_seconds - rule.watch_seconds)
+    unit.record(ev.GuaranteeWatched(**place, guarantee=one.units, utilisation=share, due_at=due_at))
+
+
+def _demote(
+    unit: Unit, one: Guarantee, stage: Stage, in_use: int, rule: ReclaimRule, place: dict
+) -> int:
+    units = idle_units(guarantee=one.units, p95=stage.p95 or 0, in_use=in_use)
+    left = reclaiming.take_idle(unit, **place, units=units) if units else None
+    if left is None:
+        return 0
+    unit.record(
+        ev.GuaranteeDemoted(
+            **place,
+            guarantee=left,
+            units=units,
+            utilisation=_share(stage),
+            p95=stage.p95 or 0,
+            in_use=in_use,
+            until=unit.now + timedelta(seconds=rule.cooldown_seconds),
+        )
+    )
+    return 1
+
+
+def _share(stage: Stage) -> Decimal:
+    share = stage.utilisation or Fraction(0)
+    return (Decimal(share.numerator) / Decimal(share.denominator)).quantize(_SIX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreQuota:
+    """Let what left an account's guarantee be of it again: one click, within the cooldown."""
+
+    account_id: UUID
+    pool_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnQuota:
+    """A review lets what left an account's guarantee go to the account above for good."""
+
+    account_id: UUID
+    pool_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemotionDecided:
+    """`guarantee`: of the account now. `changed` False: it was decided so before."""
+
+    changed: bool
+    guarantee: int
+    parent_id: UUID | None = None
+
+
+@handles(RestoreQuota, permission=REQUEST_WRITE, on="account_id")
+def restore_quota(command: RestoreQuota, unit: Unit) -> DemotionDecided:
+    """Refused after the cooldown, and where the pool cannot promise the units any more."""
+    place = {"pool_id": command.pool_id, "account_id": command.account_id}
+    stands = _demoted(unit, place, done="restored")
+    if isinstance(stands, DemotionDecided):
+        return stands
+    if stands.until is None or unit.now >= stands.until:
+        raise Refused(
+            "restore_too_late",
+            "The time in which this guarantee could be restored is over. Ask for it by a request.",
+            facts={"until": None if stands.until is None else stands.until.isoformat()},
+        )
+    guarantee = reclaiming.give_back(unit, **place, units=stands.units)
+    unit.record(ev.GuaranteeRestored(**place, guarantee=guarantee, units=stands.units))
+    return DemotionDecided(changed=True, guarantee=guarantee)
+
+
+@handles(ReturnQuota, permission=REQUEST_REVIEW, on="account_id")
+def return_quota(command: ReturnQuota, unit: Unit) -> DemotionDecided:
+    """The units become the parent's own guarantee where the pool can promise them."""
+    check_reason(unit)
+    place = {"pool_id": command.pool_id, "account_id": command.account_id}
+    stands = _demoted(unit, place, done="returned")
+    if isinstance(stands, DemotionDecided):
+        return stands
+    parent = reclaiming.hand_up(unit, **place, units=stands.units)
+    guarantee = reclaiming.guarantee_of(unit, **place)
+    left = stands.guarantee if guarantee is None else guarantee
+    unit.record(ev.GuaranteeReturned(**place, guarantee=left, units=stands.units, parent_id=parent))
+    return DemotionDecided(changed=True, guarantee=left, parent_id=parent)
+
+
+def _demoted(unit: Unit, place: dict, *, done: str) -> Standing | DemotionDecided:
+    """The demotion that stands, under the lock of its pool; or that it was decided so already.
+
+    Raises:
+        Refused: `not_demoted`.
+    """
+    guarantee = reclaiming.guarantee_of(unit, **place)
+    stands = loading.standings(unit.organization_id, place["pool_id"]).get(place["account_id"])
+    if stands is not None and stands.state == done:
+        left = stands.guarantee if guarantee is None else guarantee
+        return DemotionDecided(changed=False, guarantee=left)
+    if stands is None or stands.state != "demoted":
+        raise Refused(
+            "not_demoted",
+            "Nothing was taken from this guarantee, or that is decided. See its history.",
+            field="account",
+        )
+    return stands

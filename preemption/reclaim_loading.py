@@ -1,0 +1,277 @@
+"""What use-it-or-lose-it decides on, read into values of the domain: a bounded number of statements
+for a pool, however many guarantees it has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from uuid import UUID
+
+import msgspec
+import numpy as np
+
+from accounting.queries.use_by_hour import HOUR_SECONDS, PoolUse, use_by_hour
+from ledger.sql import server_cursor
+from preemption.domain.covering import covered_use
+from preemption.domain.reclaim import DEFAULT_RULE, QuotaHistory, ReclaimRule
+from preemption.domain.series import Ints, UseSeries
+
+Window = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRule:
+    """A pool's rule as set; off until somebody sets one."""
+
+    enabled: bool = False
+    rule: ReclaimRule = DEFAULT_RULE
+    exempt_ids: tuple[UUID, ...] = ()
+    maintenance: tuple[Window, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a guarantee stands; see `preemption.reclaim_models.ReclaimState`."""
+
+    state: str
+    at: datetime
+    guarantee: int
+    units: int
+    utilisation: Decimal | None
+    due_at: datetime | None
+    until: datetime | None
+    judged_from: datetime | None
+    demotions: int
+    justifications: int
+
+    def is_cooling(self, now: datetime) -> bool:
+        """Within the cooldown of its demotion, whatever became of that."""
+        of_demotion = self.state in ("demoted", "restored", "returned")
+        return of_demotion and self.until is not None and now < self.until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """An account's own guarantee in a pool.
+
+    Attributes:
+        since: from when on it is as large as it is.
+        series: use that counts for it, in the hours in which that is known.
+        in_use: units that count for it now, held ones included.
+        is_temporary: it ends by itself.
+        is_exempt: by the rule, or as P0 jobs use it.
+        justified: end and request of the approved justification that holds now.
+    """
+
+    account_id: UUID
+    units: int
+    since: datetime
+    series: UseSeries
+    in_use: int
+    is_temporary: bool
+    is_exempt: bool
+    justified: tuple[datetime, UUID] | None
+    justified_until: datetime | None
+    standing: Standing | None
+
+    def history(self, rule: PoolRule, *, is_standing: bool = True) -> QuotaHistory:
+        """As the domain judges it. Without what `is_standing`: as if nothing had been done."""
+        begins = [self.since]
+        if is_standing and self.standing is not None and self.standing.judged_from:
+            begins.append(self.standing.judged_from)
+        if is_standing and self.justified_until is not None:
+            begins.append(self.justified_until)
+        return QuotaHistory(
+            guarantee=self.units,
+            use=self.series,
+            judged_from=max(begins),
+            is_exempt=self.is_exempt,
+            maintenance=rule.maintenance,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolGuarantees:
+    """All guarantees of a pool. `known_until`: the last instant at which use is known."""
+
+    known_until: datetime | None
+    of: Mapping[UUID, Guarantee] = field(default_factory=dict)
+
+
+_RULE = (
+    "SELECT pool_id, enabled, threshold, window_seconds, watch_seconds, clear_margin, "
+    "cooldown_seconds, gap_seconds_max, unknown_seconds_max, exempt_ids, maintenance::text "
+    "FROM preemption_reclaimrule WHERE organization_id = %b"
+)
+
+
+def rules(organization_id: UUID) -> dict[UUID, PoolRule]:
+    """Every rule that was set, by pool."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(_RULE, (organization_id,)).fetchall()
+    return {row[0]: _rule(row[1:]) for row in rows}
+
+
+def rule(organization_id: UUID, pool_id: UUID) -> PoolRule:
+    """The rule of a pool; the default, off, where none was set."""
+    with server_cursor() as cursor:
+        row = cursor.execute(f"{_RULE} AND pool_id = %b", (organization_id, pool_id)).fetchone()
+    return _rule(row[1:]) if row else PoolRule()
+
+
+def _rule(row: tuple) -> PoolRule:
+    enabled, threshold, window, watch, margin, cooldown, gap, unknown, exempt, maintenance = row
+    return PoolRule(
+        enabled=enabled,
+        rule=ReclaimRule(
+            threshold=Fraction(threshold),
+            window_seconds=window,
+            watch_part=Fraction(watch, window),
+            clear_margin=Fraction(margin),
+            cooldown_seconds=cooldown,
+            gap_seconds_max=gap,
+            unknown_seconds_max=unknown,
+        ),
+        exempt_ids=tuple(exempt),
+        maintenance=msgspec.json.decode(maintenance, type=tuple[Window, ...]),
+    )
+
+
+_STANDING = Standing.__dataclass_fields__
+
+
+def standings(organization_id: UUID, pool_id: UUID) -> dict[UUID, Standing]:
+    """Where each guarantee of a pool stands about which something was said."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"SELECT account_id, {', '.join(_STANDING)} FROM preemption_reclaimstate "
+            "WHERE organization_id = %b AND pool_id = %b",
+            (organization_id, pool_id),
+        ).fetchall()
+    return {row[0]: Standing(**dict(zip(_STANDING, row[1:], strict=True))) for row in rows}
+
+
+_GUARANTEES = """
+SELECT q.account_id, q.guaranteed, q.ends_at IS NOT NULL, coalesce(
+    (SELECT max(h.valid_to) FROM quota_quotahistory h WHERE h.organization_id = q.organization_id
+        AND h.account_id = q.account_id AND h.pool_id = q.pool_id
+        AND h.guaranteed <> q.guaranteed AND h.valid_to > h.valid_from),
+    (SELECT min(h.valid_from) FROM quota_quotahistory h WHERE h.organization_id = q.organization_id
+        AND h.account_id = q.account_id AND h.pool_id = q.pool_id))
+FROM quota_quotahistory q
+JOIN tenancy_account a ON a.organization_id = q.organization_id AND a.id = q.account_id
+WHERE q.organization_id = %b AND q.pool_id = %b AND q.valid_to IS NULL AND q.guaranteed > 0
+    AND a.archived_at IS NULL
+"""
+_HELD = """
+SELECT account_id, sum(units)::bigint, bool_or(priority_class = 'P0') FROM quota_allocation
+WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b GROUP BY account_id
+"""
+_TREE = "SELECT id, parent_id, ancestors FROM tenancy_account WHERE organization_id = %b"
+_SERVING = """
+SELECT DISTINCT account_id FROM quota_allocation
+WHERE organization_id = %b AND pool_id = %b AND priority_class = 'P0'
+    AND (lapses_at > %b OR ended_at > %b)
+"""
+_JUSTIFIED = """
+SELECT DISTINCT ON (account_id) account_id, ends_at, id FROM quota_request
+WHERE organization_id = %b AND pool_id = %b AND kind = 'justification'
+    AND state IN ('provisioned', 'expired') AND provisioned_at <= %b
+ORDER BY account_id, ends_at DESC
+"""
+
+
+def guarantees(
+    organization_id: UUID, pool_id: UUID, pool_rule: PoolRule, *, start: datetime, now: datetime
+) -> PoolGuarantees:
+    """Guarantees of a pool with their use over the full hours of [start, now)."""
+    here = (organization_id, pool_id)
+    with server_cursor() as cursor:
+        rows = cursor.execute(_GUARANTEES, here).fetchall()
+        if not rows:
+            return PoolGuarantees(known_until=None)
+        held = cursor.execute(_HELD, (*here, now)).fetchall()
+        serving = {row[0] for row in cursor.execute(_SERVING, (*here, now, start))}
+        tree = cursor.execute(_TREE, (organization_id,)).fetchall()
+        justified = {
+            account: (ends_at, request)
+            for account, ends_at, request in cursor.execute(_JUSTIFIED, (*here, now))
+        }
+    use = use_by_hour(organization_id, pool_id, start=start, end=now)
+    counted = _counted(
+        use, tree, {row[0]: row[1] for row in rows}, {row[0]: row[1] for row in held}
+    )
+    paths = {account: set(path) for account, _, path in tree}
+    served = {above for account in serving for above in paths.get(account, ())}
+    exempt = set(pool_rule.exempt_ids)
+    stands = standings(organization_id, pool_id)
+    hours = use.start + HOUR_SECONDS * np.flatnonzero(use.known).astype(np.int64)
+    found = {}
+    for account, units, is_temporary, since in rows:
+        amounts = counted.get(account)
+        ends_at, request = justified.get(account, (None, None))
+        found[account] = Guarantee(
+            account_id=account,
+            units=units,
+            since=since,
+            series=_series(hours, use, amounts),
+            in_use=0 if amounts is None else int(amounts[-1]),
+            is_temporary=is_temporary,
+            is_exempt=account in served or bool(exempt & paths[account]),
+            justified=(ends_at, request) if ends_at and ends_at > now else None,
+            justified_until=ends_at,
+            standing=stands.get(account),
+        )
+    last = datetime.fromtimestamp(int(hours[-1]) + HOUR_SECONDS, UTC) if len(hours) else None
+    return PoolGuarantees(known_until=last, of=found)
+
+
+def _counted(
+    use: PoolUse, tree: list[tuple], promised: dict[UUID, int], held: dict[UUID, int]
+) -> dict[UUID, Ints]:
+    """Use that counts for each guarantee, by hour and, last, now."""
+    count = len(use.known)
+    own: dict[UUID, Ints] = {}
+    for account in {*use.hours, *use.now, *held}:
+        hours = use.hours.get(account)
+        now = max(use.now.get(account, 0), held.get(account, 0))
+        own[account] = np.append(np.zeros(count, np.int64) if hours is None else hours, now)
+    return covered_use(
+        own=own,
+        parents={account: parent for account, parent, _ in tree},
+        depth={account: len(path) for account, _, path in tree},
+        guarantees=promised,
+    )
+
+
+def _series(hours: Ints, use: PoolUse, amounts: Ints | None) -> UseSeries:
+    units = np.zeros(len(hours), np.int64) if amounts is None else amounts[:-1][use.known]
+    return UseSeries.of(hours, hours + HOUR_SECONDS, units)
+
+
+def look_back(pool_rule: PoolRule) -> timedelta:
+    """How far back a run reads: a window, the unknown time it may span, maintenance within, and
+    slack for a zone's days."""
+    rule = pool_rule.rule
+    off = sum(((high - low) for low, high in pool_rule.maintenance), timedelta())
+    return timedelta(seconds=rule.window_seconds + rule.unknown_seconds_max + 2 * 86_400) + min(
+        off, timedelta(days=90)
+    )
+
+
+def in_use_now(organization_id: UUID, pool_id: UUID, *, now: datetime) -> dict[UUID, int]:
+    """Units that allocations hold and that count for each account's own guarantee: what a command
+    looks at once more under the pool's lock."""
+    here = (organization_id, pool_id)
+    with server_cursor() as cursor:
+        rows = cursor.execute(_GUARANTEES, here).fetchall()
+        held = cursor.execute(_HELD, (*here, now)).fetchall()
+        tree = cursor.execute(_TREE, (organization_id,)).fetchall()
+    found = covered_use(
+        own={account: np.array([units]) for account, units, _ in held},
+        parents={account: parent for account, parent, _ in tree},
+        depth={account: len(path) for account, _, path in tree},
+        guarantees={row[0]: row[1] for row in rows},
+    )
+    return {account: int(units[0]) for account, units in found.items()}
