@@ -126,6 +126,14 @@ class RequestDecision(models.Model):
                 "organization_id", "request_id", "event_id", name="quota_decision_request"
             ),
             models.Index("organization_id", "decided_at", "event_id", name="quota_decision_at"),
+            models.Index(
+                "organization_id",
+                "account_id",
+                "pool_id",
+                "decided_at",
+                condition=models.Q(decision="rejected"),
+                name="quota_decision_rejections",
+            ),
         ]
 
 
