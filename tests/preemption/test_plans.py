@@ -180,6 +180,15 @@ def test_nobody_is_taken_twice_and_each_plan_sees_the_others(crowded):
     clean(crowded)
 
 
+def test_nothing_counts_as_taken_before_its_plan(crowded):
+    now = after(minutes=10)
+    plan = crowded.ask("job", 5, now=now).plan
+    told = crowded.report(plan, ("v19", "done", ("at", after(minutes=1))), now=now)
+    assert told.plan.actions[0].reported_at == now
+    assert crowded.ask("next", 20, now=now + timedelta(minutes=4)).status == "wait"
+    clean(crowded)
+
+
 def test_a_victim_that_ends_by_itself_uses_no_budget_and_its_units_are_kept(crowded):
     now = after(minutes=10)
     plan = crowded.ask("job", 5, now=now).plan
