@@ -1,7 +1,7 @@
 """The rows of a review cycle: each quota with its use, the word on it and what became of it. Runs
 inside `scope.reading`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -66,6 +66,8 @@ class EntryRow:
     detail: str | None
     may_decide: bool
     may_answer: bool
+    reviewer_id: UUID | None
+    answered_by_id: UUID | None
     figures: CycleFigures | None
     seen: int | None
 
@@ -91,7 +93,8 @@ _ENTRIES = """
 SELECT e.account_id, e.pool_id, e.account, e.pool, e.guaranteed, coalesce(q.guaranteed, 0),
     q.ends_at, e.state, e.version, e.decision, e.units, r.name, e.reason, e.moved_at, e.question,
     e.answer, e.answer_units, w.name, e.outcome, e.before, e.after, e.detail,
-    e.ancestors && %b::uuid[], e.ancestors && %b::uuid[], e.figures, e.seen_guaranteed,
+    e.ancestors && %b::uuid[], e.ancestors && %b::uuid[], e.reviewer_id, e.answered_by_id,
+    e.figures, e.seen_guaranteed,
     e.cost_order, e.units_order
 FROM (
     SELECT e.*, a.name AS account, a.ancestors, o.name AS pool,
@@ -149,6 +152,7 @@ def entries(
     sort: Sort = "idle",
     account_id: UUID | None = None,
     pool_id: UUID | None = None,
+    pool_ids: Collection[UUID] | None = None,
     only: tuple[UUID, UUID] | None = None,
     after: str = "",
     limit: int = PAGE_ROWS,
@@ -159,7 +163,7 @@ def entries(
         shown: a word of SHOWN.
         sort: `idle`: by the cost of what was idle at the opening, then by idle units, the most
             first and the unknown last; `account`: by name.
-        account_id: it and all below it. `only`: that one row.
+        account_id: it and all below it. `only`: that one row. `pool_ids`: only in these pools.
         after: `next_after` of the page before.
 
     Raises:
@@ -172,6 +176,8 @@ def entries(
         where, values = f"{where} AND a.ancestors && ARRAY[%b]::uuid[]", [*values, account_id]
     if pool_id is not None:
         where, values = f"{where} AND e.pool_id = %b", [*values, pool_id]
+    if pool_ids is not None:
+        where, values = f"{where} AND e.pool_id = ANY(%b::uuid[])", [*values, list(pool_ids)]
     if only is not None:
         where, values = f"{where} AND e.account_id = %b AND e.pool_id = %b", [*values, *only]
     columns, types, beyond, direction = _ORDER[sort]
@@ -239,12 +245,26 @@ def _position(after: str, sort: Sort) -> list:
         ) from None
 
 
-def report(organization_id: UUID, cycle: CycleRow, who: Viewer, *, now: datetime) -> Iterator:
+def report(
+    organization_id: UUID,
+    cycle: CycleRow,
+    who: Viewer,
+    *,
+    now: datetime,
+    pool_ids: Collection[UUID] | None = None,
+) -> Iterator[list[EntryRow]]:
     """All rows that the viewer sees, by name, in parts."""
     after = ""
     while True:
         part = entries(
-            organization_id, cycle, who, now=now, sort="account", after=after, limit=REPORT_ROWS
+            organization_id,
+            cycle,
+            who,
+            now=now,
+            sort="account",
+            pool_ids=pool_ids,
+            after=after,
+            limit=REPORT_ROWS,
         )
         yield part.rows
         if part.next_after is None:

@@ -68,6 +68,8 @@ class CycleRow:
     asked: int
     answered: int
     may_close: bool
+    opened_by_id: UUID | None
+    ended_by_id: UUID | None
 
     @property
     def is_open(self) -> bool:
@@ -83,7 +85,8 @@ _CYCLES = """
 SELECT c.id, c.account_id, a.name, c.name, c.deadline, c.window_days, c.quota_count, c.state,
     c.reason, coalesce(nullif(o.display_name, ''), o.name), c.opened_at,
     coalesce(nullif(e.display_name, ''), e.name), c.ended_at, c.end_reason, c.changed, c.kept,
-    c.undecided, c.impossible, n.decided, n.asked, n.answered, a.ancestors && %b::uuid[]
+    c.undecided, c.impossible, n.decided, n.asked, n.answered, a.ancestors && %b::uuid[],
+    c.opened_by_id, c.ended_by_id
 FROM quota_cycle c
 JOIN tenancy_account a ON a.organization_id = c.organization_id AND a.id = c.account_id
 LEFT JOIN tenancy_person o ON o.organization_id = c.organization_id AND o.id = c.opened_by_id
