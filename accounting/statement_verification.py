@@ -17,8 +17,11 @@ CHECK = "statements"
 EXAMPLES_MAX = 20
 
 _UNVOUCHED = """
-SELECT month, chunk, count(*) FROM accounting_statementline WHERE organization_id = %b
-GROUP BY month, chunk ORDER BY month, chunk
+SELECT month, chunk, count(*) FROM (
+    SELECT month, chunk FROM accounting_statementline WHERE organization_id = %b
+    UNION ALL
+    SELECT month, chunk FROM accounting_statementpart WHERE organization_id = %b
+) stored GROUP BY month, chunk ORDER BY month, chunk
 """
 
 
@@ -44,13 +47,13 @@ def verify_statements(organization_id: UUID) -> Iterator[Finding]:
                 lines_recorded=data.lines,
             )
     with server_cursor() as cursor:
-        rows = cursor.execute(_UNVOUCHED, (organization_id,)).fetchall()
+        rows = cursor.execute(_UNVOUCHED, (organization_id, organization_id)).fetchall()
     strangers = [row for row in rows if row[:2] not in vouched]
     for month, chunk, count in strangers[:EXAMPLES_MAX]:
         yield _finding(
             month,
             chunk,
-            f"{count} lines of {month:%Y-%m}, chunk {chunk}, are in no event",
+            f"{count} lines or parts of {month:%Y-%m}, chunk {chunk}, are in no event",
             lines=count,
         )
 
