@@ -123,7 +123,7 @@ def held_for_good(cell: Cell) -> int:
 def _running(running: Temporary, way_out: str, *, field: str) -> Refused:
     return Refused(
         "temporary_running",
-        f"A temporary quota runs until {running.ends_at:%Y-%m-%d %H:%M}. {way_out}.",
+        f"A temporary quota runs until {running.ends_at:%Y-%m-%d %H:%M} UTC. {way_out}.",
         field=field,
         facts={"ends_at": running.ends_at.isoformat()},
     )
@@ -145,7 +145,7 @@ def check_quiet(terms: Terms, coming: Collection[Scheduled], *, at: datetime) ->
             way_out = "Ask until then, or after that; or have the change cancelled"
         raise Refused(
             "change_to_come",
-            f"This quota changes on {min(later):%Y-%m-%d %H:%M} already. {way_out}.",
+            f"This quota changes on {min(later):%Y-%m-%d %H:%M} UTC already. {way_out}.",
             field="starts_at",
             facts={"starts_at": min(later).isoformat()},
         )

@@ -52,6 +52,7 @@ class Trial:
         problem: why it does not fit; None: it does.
         rise: units by which the account's guarantee grows (of a ceiling: its borrowing limit).
         before, after: the account's quota at the start.
+        base, base_from: what the account's temporary quota returns to, and when; None: it has none.
         lender_id: the account above whose own guarantee pays, or takes back; None: the promise.
         series: the pool without the request, from now on; `series_with`: with it.
     """
@@ -63,6 +64,8 @@ class Trial:
     before: Quota
     after: Quota
     lender_id: UUID | None
+    base: Quota | None = None
+    base_from: datetime | None = None
     series: tuple[FreeAt, ...]
     series_with: tuple[FreeAt, ...]
 
@@ -104,6 +107,7 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
     then.settle([change for change in coming if change.starts_at <= start], now=start)
     wishes = wishes_of(terms, then, coming=coming, at=start, is_later=start > now)
     cell = then.cell(terms.account_id)
+    running = cell.temporary
     end = max(start, _last_instant(book, coming, wishes))
     baseline_changes = _copy(book).settle(coming, now=end)
     series = _series(book, baseline_changes, now=now)
@@ -117,6 +121,8 @@ def attempt(terms: Terms, book: QuotaBook, pending: Iterable[Scheduled], *, now:
         before=cell.quota,
         after=wishes[0].quota if wishes else cell.quota,
         lender_id=wishes[0].lender if wishes else None,
+        base=(wishes[0].base if wishes else None) or (cell.base if running else None),
+        base_from=running.ends_at if running else None,
         series=series,
         series_with=_series(book, made, now=now) if problem is None else series,
     )
@@ -203,7 +209,8 @@ def wishes_of(
         if terms.ends_at is None or terms.ends_at <= cell.temporary.ends_at:
             raise Refused(
                 "extension_not_later",
-                f"It lasts until {cell.temporary.ends_at:%Y-%m-%d %H:%M} already. Ask for later.",
+                f"It lasts until {cell.temporary.ends_at:%Y-%m-%d %H:%M} UTC already. "
+                "Ask for later.",
                 field="ends_at",
                 facts={"ends_at": cell.temporary.ends_at.isoformat()},
             )
@@ -392,7 +399,7 @@ def _displaced(
             short_by = change.error.facts.get("short_by")
             return Refused(
                 "capacity_over_period",
-                f"On {change.at:%Y-%m-%d %H:%M} {book.pool.name} is promised to others: "
+                f"On {change.at:%Y-%m-%d %H:%M} UTC {book.pool.name} is promised to others: "
                 f"{short_by or 'some'} units short from then on. Ask for less, or until then.",
                 field="units",
                 facts={"short_by": short_by, "at": change.at.isoformat(), "pool": book.pool.name},

@@ -222,7 +222,7 @@ def test_use_and_price_are_told_or_unknown(alice, desk, known):
     known.mean, known.price = 0.625, "100"
     seen = text(alice.post(ASK, asked))
     assert "62.5" in seen and "at most 8 units" in seen
-    assert "1000 EUR" in seen and "for the whole time" in seen
+    assert "1,000.00 EUR" in seen and "for the whole time" in seen
 
 
 @pytest.mark.parametrize(
@@ -258,3 +258,17 @@ def test_room_that_went_meanwhile_is_told(alice, desk):
     assert "It waits for Petra. The pool cannot promise it over the whole period." in text(answer)
     assert stored(desk)[0].state == State.SUBMITTED
     assert desk.quotas.stored() == {"production": 90}
+
+
+def test_beside_a_boost_the_form_proposes_its_end_and_says_what_remains(desk, browse):
+    desk.ask("nlp", 8, days=7)
+    alice = browse(desk.place, "alice")
+    form = alice.get(f"{ASK}?account=nlp&pool=h100&units=4").content.decode()
+    assert 'value="2026-12-06T13:00"' in form
+    good = filled(kind="raise", units="4", lasts="good", ends_at="", step="check")
+    said = text(alice.post(ASK, good))
+    assert "8 guaranteed, then 12; 4 after 2026-12-06 13:00, when the temporary quota ends" in said
+    later = filled(kind="boost", units="4", ends_at="2027-01-10T00:00", step="check")
+    assert "A temporary quota runs until 2026-12-06 12:00 UTC." in (
+        text(alice.post(ASK, later))
+    )

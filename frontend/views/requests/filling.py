@@ -112,6 +112,9 @@ def initial_of_page(request: PageRequest, row: RequestRow | None, ground: Ground
     if kind == Kind.EXTENSION and held and held.ends_at:
         end = usual_end(held.ends_at, here.zone)
         purpose = _purpose_of_last(here, ground, account, pool)
+    elif held and held.ends_at:
+        # What is added to a temporary quota ends with it.
+        end = held.ends_at.astimezone(here.zone)
     return {
         "account": account,
         "pool": pool,
