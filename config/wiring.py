@@ -67,6 +67,7 @@ NOTICE_MODULES = (
     "notices.kinds.usage",
     "notices.kinds.requests",
     "notices.kinds.cycles",
+    "notices.kinds.reclaim",
 )
 
 

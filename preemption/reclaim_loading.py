@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -14,7 +15,7 @@ import numpy as np
 from accounting.queries.use_by_hour import HOUR_SECONDS, PoolUse, use_by_hour
 from ledger.sql import server_cursor
 from preemption.domain.covering import covered_use
-from preemption.domain.reclaim import DEFAULT_RULE, QuotaHistory, ReclaimRule
+from preemption.domain.reclaim import DEFAULT_RULE, Justification, QuotaHistory, ReclaimRule
 from preemption.domain.series import Ints, UseSeries
 
 Window = tuple[datetime, datetime]
@@ -51,6 +52,14 @@ class Standing:
         return of_demotion and self.until is not None and now < self.until
 
 
+class Justified(NamedTuple):
+    """An approved reason to keep an idle guarantee, from `start` to before `end`."""
+
+    start: datetime
+    end: datetime
+    request_id: UUID
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
     """An account's own guarantee in a pool.
@@ -61,7 +70,7 @@ class Guarantee:
         in_use: units that count for it now, held ones included.
         is_temporary: it ends by itself.
         is_exempt: by the rule, or as P0 jobs use it.
-        justified: end and request of the approved justification that holds now.
+        justified: the approved justification that lasts longest, over or not.
     """
 
     account_id: UUID
@@ -71,23 +80,25 @@ class Guarantee:
     in_use: int
     is_temporary: bool
     is_exempt: bool
-    justified: tuple[datetime, UUID] | None
-    justified_until: datetime | None
+    justified: Justified | None
     standing: Standing | None
 
-    def history(self, rule: PoolRule, *, is_standing: bool = True) -> QuotaHistory:
-        """As the domain judges it. Without what `is_standing`: as if nothing had been done."""
+    def history(self, rule: PoolRule, *, as_it_stands: bool = True) -> QuotaHistory:
+        """As the domain judges it; not `as_it_stands`: as if no run had been yet."""
         begins = [self.since]
-        if is_standing and self.standing is not None and self.standing.judged_from:
+        if as_it_stands and self.standing is not None and self.standing.judged_from:
             begins.append(self.standing.judged_from)
-        if is_standing and self.justified_until is not None:
-            begins.append(self.justified_until)
+        if as_it_stands and self.justified is not None:
+            begins.append(self.justified.end)
+        told = self.justified
+        pauses = () if told is None else (Justification(start=told.start, end=told.end),)
         return QuotaHistory(
             guarantee=self.units,
             use=self.series,
             judged_from=max(begins),
             is_exempt=self.is_exempt,
             maintenance=rule.maintenance,
+            justifications=() if as_it_stands else pauses,
         )
 
 
@@ -175,7 +186,7 @@ WHERE organization_id = %b AND pool_id = %b AND priority_class = 'P0'
     AND (lapses_at > %b OR ended_at > %b)
 """
 _JUSTIFIED = """
-SELECT DISTINCT ON (account_id) account_id, ends_at, id FROM quota_request
+SELECT DISTINCT ON (account_id) account_id, provisioned_at, ends_at, id FROM quota_request
 WHERE organization_id = %b AND pool_id = %b AND kind = 'justification'
     AND state IN ('provisioned', 'expired') AND provisioned_at <= %b
 ORDER BY account_id, ends_at DESC
@@ -195,13 +206,12 @@ def guarantees(
         serving = {row[0] for row in cursor.execute(_SERVING, (*here, now, start))}
         tree = cursor.execute(_TREE, (organization_id,)).fetchall()
         justified = {
-            account: (ends_at, request)
-            for account, ends_at, request in cursor.execute(_JUSTIFIED, (*here, now))
+            account: Justified(start=start, end=end, request_id=request)
+            for account, start, end, request in cursor.execute(_JUSTIFIED, (*here, now))
         }
     use = use_by_hour(organization_id, pool_id, start=start, end=now)
-    counted = _counted(
-        use, tree, {row[0]: row[1] for row in rows}, {row[0]: row[1] for row in held}
-    )
+    promised = {account: units for account, units, *_ in rows}
+    counted = _counted(use, tree, promised, {account: units for account, units, _ in held})
     paths = {account: set(path) for account, _, path in tree}
     served = {above for account in serving for above in paths.get(account, ())}
     exempt = set(pool_rule.exempt_ids)
@@ -210,7 +220,6 @@ def guarantees(
     found = {}
     for account, units, is_temporary, since in rows:
         amounts = counted.get(account)
-        ends_at, request = justified.get(account, (None, None))
         found[account] = Guarantee(
             account_id=account,
             units=units,
@@ -219,8 +228,7 @@ def guarantees(
             in_use=0 if amounts is None else int(amounts[-1]),
             is_temporary=is_temporary,
             is_exempt=account in served or bool(exempt & paths[account]),
-            justified=(ends_at, request) if ends_at and ends_at > now else None,
-            justified_until=ends_at,
+            justified=justified.get(account),
             standing=stands.get(account),
         )
     last = datetime.fromtimestamp(int(hours[-1]) + HOUR_SECONDS, UTC) if len(hours) else None

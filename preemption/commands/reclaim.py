@@ -178,10 +178,12 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
         if reclaiming.guarantee_of(unit, **place) != one.units:
             continue
         if stage == "justified":
-            until, request_id = one.justified
             unit.record(
                 ev.GuaranteeJustified(
-                    **place, guarantee=one.units, request_id=request_id, until=until
+                    **place,
+                    guarantee=one.units,
+                    request_id=one.justified.request_id,
+                    until=one.justified.end,
                 )
             )
             counts["justified"] += 1
@@ -214,7 +216,7 @@ def _stage(one: Guarantee, pool_rule: PoolRule, now: datetime) -> Stage | str | 
     if one.is_temporary or (stands is not None and stands.is_cooling(now)):
         return None
     is_watched = _is_watched(one, stands)
-    if one.justified is not None:
+    if one.justified is not None and now < one.justified.end:
         return "justified" if is_watched else None
     watched_at = stands.at if stands is not None and is_watched else None
     return latest(one.history(pool_rule), pool_rule.rule, watched_at=watched_at)

@@ -15,8 +15,8 @@ BY_TYPE = {
     "jsonb": "coalesce({c}, '{{}}') || '{{\"x\": 1}}'",
     "bytea": "set_byte({c}, 31, get_byte({c}, 31) # 1)",
     "numeric": "coalesce({c}, 0) + 0.0001",
-    "date": "{c} + 1000",
-    "boolean": "NOT {c}",
+    "date": "coalesce({c}, current_date) + 1000",
+    "boolean": "NOT coalesce({c}, false)",
     "ARRAY": "CASE WHEN {c} IS NULL THEN '{{}}' ELSE {c} || {c} END",
     "character varying": "'X' || substr({c}, 2)",
 }
