@@ -10,6 +10,8 @@ __all__ = ("journey",)
 def test_what_is_small_and_fits_is_there_at_once(journey: Journey):
     page = journey.page("alice")
     page.goto("/")
+    expect(page.get_by_role("link", name="Ask for quota")).to_be_visible()
+    journey.passes(page, "grant-0-overview")
     journey.goes_to(page, "Requests")
     journey.passes(page, "grant-1-requests")
     page.get_by_role("link", name="Ask for quota").first.click()

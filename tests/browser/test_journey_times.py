@@ -35,6 +35,8 @@ def test_a_temporary_quota_says_when_it_ends_and_ends(journey: Journey):
     alice.goto(f"/requests/{request_id}")
     expect(alice.get_by_text("Ended").first).to_be_visible()
     journey.passes(alice, "ends-request-ended")
+    alice.get_by_role("link", name="Ask again").click()
+    expect(alice.get_by_label("How many units")).to_have_value("24")
     alice.goto("/accounts/nlp/quota")
     journey.passes(alice, "ends-quota-gone")
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -48,6 +49,7 @@ from tenancy.domain.roles import LEDGER_READ, REQUEST_WRITE
 
 MENTION = re.compile(r"(?<![\w@])@([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)", re.IGNORECASE)
 PEOPLE_SHOWN = 8
+OVER = (State.REJECTED, State.WITHDRAWN, State.EXPIRED, State.RECLAIMED)
 ENDS_SOON = timedelta(days=14)
 """From here on, when the first notice is sent, a later end is what the page is about."""
 STEPS = ("withdraw", "accept", "extend", "discard", "comment", "attach")
@@ -204,6 +206,9 @@ def show(
         raise Invalid("as_of_in_future", "This page looks back.", field="as_of")
     with scope.reading(here.id):
         known = detail(here.id, row.request.id, now=here.now, as_of=as_of)
+        if as_of and not may_see(here.actor, known.row.request, here.id, now=here.now):
+            # Then it was still a draft, and that is its author's alone.
+            raise NotFound("request_unknown", "There was no such request then.", field="as_of")
         context = _context(here, known, as_of)
     return render(
         request,
@@ -248,10 +253,19 @@ def _context(here: Page, known: RequestDetail, as_of: datetime | None) -> dict[s
         else None,
         "ends_soon": wanted.terms.ends_at is not None
         and wanted.terms.ends_at - here.now <= ENDS_SOON,
+        "ask_again": _again(row) if wanted.state in OVER else "",
         "may_speak": not is_draft and as_of is None,
         "may_attach": as_of is None and (wanted.state == State.DRAFT or wanted.state in OPEN),
         "sees_event": LEDGER_READ in here.held and not is_draft,
     }
+
+
+def _again(row: RequestRow) -> str:
+    """The form, filled as it was then; what is over once is asked for anew."""
+    terms = row.request.terms
+    known = {"account": row.account, "pool": row.pool, "kind": terms.kind, "units": terms.units}
+    told = urlencode({name: value for name, value in known.items() if value is not None})
+    return f"{reverse('request_new')}?{told}"
 
 
 def extendable(row: RequestRow) -> bool:
