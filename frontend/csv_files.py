@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What spreadsheets take for the beginning of a formula."""
+STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What spreadsheets take for the beginning of a formula, some of them in full width, too."""
 
 
 def cell(value: Any) -> str:
