@@ -59,6 +59,7 @@ COMMAND_MODULES = (
     "preemption.commands.reports",
     "preemption.commands.settling",
     "preemption.commands.reclaim",
+    "preemption.commands.reclaim_rules",
 )
 
 NOTICE_MODULES = (

@@ -283,3 +283,21 @@ def in_use_now(organization_id: UUID, pool_id: UUID, *, now: datetime) -> dict[U
         guarantees={row[0]: row[1] for row in rows},
     )
     return {account: int(units[0]) for account, units in found.items()}
+
+
+_REVIEWED = """
+SELECT DISTINCT s.account_id FROM preemption_reclaimstate s
+JOIN quota_cycleentry e ON e.organization_id = s.organization_id AND e.account_id = s.account_id
+    AND e.pool_id = s.pool_id AND e.state = 'decided'
+JOIN quota_cycle c ON c.organization_id = e.organization_id AND c.id = e.cycle_id
+    AND c.state = 'closed' AND c.ended_at > s.at
+WHERE s.organization_id = %b AND s.pool_id = %b AND s.state = 'demoted'
+ORDER BY s.account_id
+"""
+
+
+def reviewed(organization_id: UUID, pool_id: UUID) -> list[UUID]:
+    """Accounts whose demotion stands, although a review has decided about the quota since."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(_REVIEWED, (organization_id, pool_id)).fetchall()
+    return [row[0] for row in rows]

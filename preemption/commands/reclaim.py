@@ -1,4 +1,4 @@
-"""Use it or lose it: set a pool's rule, run it, and decide what becomes of what it took."""
+"""Use it or lose it: run a pool's rule, and decide what becomes of what it took."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,136 +6,17 @@ from decimal import Decimal
 from fractions import Fraction
 from uuid import UUID
 
-from ledger.errors import Invalid, NotFound, Refused
+from ledger.errors import Refused
 from ledger.execution import Unit, handles
-from ledger.sql import server_cursor
 from preemption import reclaim_events as ev
 from preemption import reclaim_loading as loading
 from preemption.domain.reclaim import ReclaimRule, Stage, idle_units, latest
 from preemption.reclaim_loading import Guarantee, PoolRule, Standing
 from quota.commands import reclaiming
 from quota.recording import check_reason
-from tenancy.domain.roles import POOL_WRITE, REQUEST_REVIEW, REQUEST_WRITE, SYSTEM_ONLY
+from tenancy.domain.roles import REQUEST_REVIEW, REQUEST_WRITE, SYSTEM_ONLY
 
-EXEMPT_MAX = 1_000
-MAINTENANCE_MAX = 100
-MAINTENANCE_DAYS_MAX = 90
-SHARE_PLACES = 4
 _SIX = Decimal("0.000001")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetReclaimRule:
-    """A pool's rule as a whole; see `preemption.reclaim_events.ReclaimRuleSet`."""
-
-    pool_id: UUID
-    enabled: bool = True
-    threshold: Decimal = Decimal("0.2")
-    window_seconds: int = 72 * 3600
-    watch_seconds: int = 48 * 3600
-    clear_margin: Decimal = Decimal("0.05")
-    cooldown_seconds: int = 14 * 86_400
-    gap_seconds_max: int = 2 * 3600
-    unknown_seconds_max: int = 24 * 3600
-    exempt_ids: tuple[UUID, ...] = ()
-    maintenance: tuple[tuple[datetime, datetime], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReclaimRuleChanged:
-    """`changed` False: it was so already."""
-
-    changed: bool
-
-
-@handles(SetReclaimRule, permission=POOL_WRITE)
-def set_reclaim_rule(command: SetReclaimRule, unit: Unit) -> ReclaimRuleChanged:
-    """Check the bounds; record the rule for every run from now on."""
-    check_reason(unit)
-    wanted = rule_of(command)
-    _check_known(unit.organization_id, command)
-    if wanted == loading.rule(unit.organization_id, command.pool_id):
-        return ReclaimRuleChanged(changed=False)
-    unit.record(
-        ev.ReclaimRuleSet(
-            pool_id=command.pool_id,
-            enabled=command.enabled,
-            threshold=command.threshold,
-            window_seconds=command.window_seconds,
-            watch_seconds=command.watch_seconds,
-            clear_margin=command.clear_margin,
-            cooldown_seconds=command.cooldown_seconds,
-            gap_seconds_max=command.gap_seconds_max,
-            unknown_seconds_max=command.unknown_seconds_max,
-            exempt_ids=wanted.exempt_ids,
-            maintenance=tuple(
-                ev.MaintenanceWindow(start=low, end=high) for low, high in wanted.maintenance
-            ),
-        )
-    )
-    return ReclaimRuleChanged(changed=True)
-
-
-def rule_of(command: SetReclaimRule) -> PoolRule:
-    """The rule that is meant.
-
-    Raises:
-        Invalid: `share_out_of_range`, `window_out_of_range`, `watch_out_of_range`,
-            `seconds_out_of_range`, `exempt_too_many`, `maintenance_out_of_range`.
-    """
-    for name in ("threshold", "clear_margin"):
-        share = getattr(command, name)
-        if not share.is_finite() or share != round(share, SHARE_PLACES):
-            raise Invalid("share_out_of_range", f"{name} must be 0 to 1, to 0.01 %.", field=name)
-    hours, rest = divmod(command.watch_seconds, 3600)
-    if rest or not hours >= 1 or command.watch_seconds > command.window_seconds:
-        raise Invalid(
-            "watch_out_of_range",
-            "A watch is whole hours, one to the window's.",
-            field="watch_seconds",
-        )
-    if len(command.exempt_ids) > EXEMPT_MAX:
-        raise Invalid("exempt_too_many", f"At most {EXEMPT_MAX} accounts.", field="exempt")
-    longest = timedelta(days=MAINTENANCE_DAYS_MAX)
-    for low, high in command.maintenance:
-        if not low.tzinfo or not high.tzinfo or not low < high <= low + longest:
-            raise Invalid(
-                "maintenance_out_of_range",
-                f"Maintenance ends after it begins, within {MAINTENANCE_DAYS_MAX} days; both "
-                "instants name their zone.",
-                field="maintenance",
-            )
-    if len(command.maintenance) > MAINTENANCE_MAX:
-        raise Invalid(
-            "maintenance_out_of_range", f"At most {MAINTENANCE_MAX} windows.", field="maintenance"
-        )
-    return PoolRule(
-        enabled=command.enabled,
-        rule=ReclaimRule(
-            threshold=Fraction(command.threshold),
-            window_seconds=command.window_seconds,
-            watch_part=Fraction(command.watch_seconds, max(1, command.window_seconds)),
-            clear_margin=Fraction(command.clear_margin),
-            cooldown_seconds=command.cooldown_seconds,
-            gap_seconds_max=command.gap_seconds_max,
-            unknown_seconds_max=command.unknown_seconds_max,
-        ),
-        exempt_ids=tuple(sorted(set(command.exempt_ids))),
-        maintenance=tuple(sorted(set(command.maintenance))),
-    )
-
-
-def _check_known(organization_id: UUID, command: SetReclaimRule) -> None:
-    with server_cursor() as cursor:
-        pools, accounts = cursor.execute(
-            "SELECT (SELECT count(*) FROM quota_pool WHERE organization_id = %b AND id = %b), "
-            "(SELECT count(*) FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b))",
-            (organization_id, command.pool_id, organization_id, list(command.exempt_ids)),
-        ).fetchone()
-    if not pools:
-        raise NotFound("pool_unknown", "There is no such pool.", field="pool")
-    if accounts != len(set(command.exempt_ids)):
-        raise NotFound("account_unknown", "There is no such account.", field="exempt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +28,13 @@ class RunReclaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reclaimed:
-    """How many guarantees were told what."""
+    """How many guarantees were told what. `settled`: demotions that a review has decided."""
 
     watched: int = 0
     cleared: int = 0
     justified: int = 0
     demoted: int = 0
+    settled: int = 0
 
 
 @handles(RunReclaim, permission=SYSTEM_ONLY)
@@ -163,12 +45,14 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
     pool_rule = loading.rule(here, command.pool_id)
     if not pool_rule.enabled or any(low <= now < high for low, high in pool_rule.maintenance):
         return Reclaimed()
-    wanted = [item for item in _wanted(unit, command.pool_id, pool_rule) if item is not None]
-    if not wanted:
+    wanted = _wanted(unit, command.pool_id, pool_rule)
+    reviewed = loading.reviewed(here, command.pool_id)
+    if not wanted and not reviewed:
         return Reclaimed()
     # All of the pool's quotas stand still from here on.
-    reclaiming.guarantee_of(unit, pool_id=command.pool_id, account_id=wanted[0][0].account_id)
+    reclaiming.hold(unit, pool_id=command.pool_id)
     stands = loading.standings(here, command.pool_id)
+    settled = _settle_reviewed(unit, command.pool_id, stands)
     held = loading.in_use_now(here, command.pool_id, now=now)
     counts = dict.fromkeys(("watched", "cleared", "justified", "demoted"), 0)
     for one, stage in wanted:
@@ -193,7 +77,32 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
         else:
             _tell(unit, one, stage, pool_rule.rule, place)
             counts["watched" if stage.name == "watch" else "cleared"] += 1
-    return Reclaimed(**counts)
+    return Reclaimed(**counts, settled=settled)
+
+
+def _settle_reviewed(unit: Unit, pool_id: UUID, stands: dict[UUID, Standing]) -> int:
+    """What a review made of demotions that stood when it closed: whoever got the units back there
+    has them; all others' do not come back."""
+    reviewed = loading.reviewed(unit.organization_id, pool_id)
+    for account_id in reviewed:
+        place = {"pool_id": pool_id, "account_id": account_id}
+        stood = stands[account_id]
+        guarantee = reclaiming.guarantee_of(unit, **place)
+        whole = stood.guarantee + stood.units
+        if guarantee is None or guarantee >= whole:
+            kept = whole if guarantee is None else guarantee
+            unit.record(ev.GuaranteeRestored(**place, guarantee=kept, units=stood.units))
+        else:
+            _return(unit, place, stood, guarantee)
+    return len(reviewed)
+
+
+def _return(unit: Unit, place: dict, stood: Standing, guarantee: int) -> UUID | None:
+    parent = reclaiming.hand_up(unit, **place, units=stood.units)
+    unit.record(
+        ev.GuaranteeReturned(**place, guarantee=guarantee, units=stood.units, parent_id=parent)
+    )
+    return parent
 
 
 def _wanted(unit: Unit, pool_id: UUID, pool_rule: PoolRule) -> list:
@@ -300,7 +209,11 @@ def restore_quota(command: RestoreQuota, unit: Unit) -> DemotionDecided:
             "The time in which this guarantee could be restored is over. Ask for it by a request.",
             facts={"until": None if stands.until is None else stands.until.isoformat()},
         )
-    guarantee = reclaiming.give_back(unit, **place, units=stands.units)
+    # What the account was granted since is no second time given.
+    now = reclaiming.guarantee_of(unit, **place)
+    missing = stands.units if now is None else stands.guarantee + stands.units - now
+    units = max(0, min(stands.units, missing))
+    guarantee = reclaiming.give_back(unit, **place, units=units)
     unit.record(ev.GuaranteeRestored(**place, guarantee=guarantee, units=stands.units))
     return DemotionDecided(changed=True, guarantee=guarantee)
 

@@ -14,6 +14,11 @@ from quota.domain.values import Quota
 from quota.recording import open_books, record
 
 
+def hold(unit: Unit, *, pool_id: UUID) -> None:
+    """Lock a pool: its quotas stand still until the command is done. What is due is recorded."""
+    open_books(unit, (pool_id,))
+
+
 def guarantee_of(unit: Unit, *, pool_id: UUID, account_id: UUID) -> int | None:
     """Units under lock, with what is due recorded; None: a temporary quota runs, which ends by
     itself."""
@@ -55,6 +60,8 @@ def hand_up(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> UUID 
 
 def _shift(unit: Unit, pool_id: UUID, account_id: UUID, units: int) -> int:
     book = open_books(unit, (pool_id,)).of[pool_id]
+    if not units:
+        return book.cell(account_id).quota.guaranteed
     if book.cell(account_id).temporary:
         # It goes on beside the change, as does what it returns to.
         record(unit, pool_id, book.shift({account_id: units}, at=unit.now))

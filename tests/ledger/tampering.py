@@ -20,7 +20,11 @@ BY_TYPE = {
     "ARRAY": "CASE WHEN {c} IS NULL THEN '{{}}' ELSE {c} || {c} END",
     "character varying": "'X' || substr({c}, 2)",
 }
-BY_COLUMN = {("sign", "smallint"): "-sign", ("tier", "smallint"): "(tier + 1) % 3"}
+BY_COLUMN = {
+    ("sign", "smallint"): "-sign",
+    ("tier", "smallint"): "(tier + 1) % 3",
+    ("accepted", "ARRAY"): "accepted || ARRAY['x']",
+}
 
 
 def changes(owner: psycopg.Connection, table: str) -> dict[str, str]:

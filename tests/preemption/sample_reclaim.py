@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from preemption.commands.reclaim import RunReclaim, SetReclaimRule
+from preemption.commands.reclaim import RunReclaim
+from preemption.commands.reclaim_rules import SetReclaimRule
 from quota.commands.quotas import SetQuota
 from tests.world import NOW, Tenant, record
 

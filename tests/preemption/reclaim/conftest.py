@@ -13,8 +13,8 @@ from preemption.commands.reclaim import (
     RestoreQuota,
     ReturnQuota,
     RunReclaim,
-    SetReclaimRule,
 )
+from preemption.commands.reclaim_rules import SetReclaimRule
 from quota.commands.quotas import SetQuota
 from tests.world import NOW, Tenant, record
 

@@ -163,7 +163,7 @@ def test_exempt_accounts_and_maintenance_are_left_alone(reclaim):
 def test_a_rule_is_set_once_by_an_operator_with_a_reason(reclaim):
     assert reclaim.rule()
     assert not reclaim.rule()
-    from preemption.commands.reclaim import SetReclaimRule
+    from preemption.commands.reclaim_rules import SetReclaimRule
 
     command = SetReclaimRule(pool_id=reclaim.place.pools["h100"])
     with pytest.raises(Denied):
