@@ -25,6 +25,20 @@ from preemption.api.plans import (
 from preemption.api.policies import PreemptionPolicyOperation
 from quota.api.admissions import AdmissionsOperation
 from quota.api.allocations import AllocationOperation, AllocationsOperation
+from quota.api.cycles import (
+    CancelCycleOperation,
+    CloseCycleOperation,
+    CyclesOperation,
+    OneCycleOperation,
+)
+from quota.api.cycles_quotas import (
+    AnswerCycleQuotaOperation,
+    AskCycleQuotaOperation,
+    CycleQuotasOperation,
+    DecideCycleOperation,
+    DecideCycleQuotaOperation,
+)
+from quota.api.cycles_report import CycleReportOperation
 from quota.api.messages import (
     HeartbeatOneOperation,
     HeartbeatOperation,
@@ -148,6 +162,25 @@ urlpatterns = [
     path("requests/<uuid:request_id>/withdraw", WithdrawRequestOperation.as_view()),
     path("reviews", ReviewsOperation.as_view()),
     path("reviews/batch", DecideManyOperation.as_view()),
+    path("reviews/cycles", CyclesOperation.as_view(), name="api-cycles"),
+    path("reviews/cycles/<uuid:cycle_id>", OneCycleOperation.as_view(), name="api-cycle"),
+    path("reviews/cycles/<uuid:cycle_id>/cancel", CancelCycleOperation.as_view()),
+    path("reviews/cycles/<uuid:cycle_id>/close", CloseCycleOperation.as_view()),
+    path("reviews/cycles/<uuid:cycle_id>/decisions", DecideCycleOperation.as_view()),
+    path("reviews/cycles/<uuid:cycle_id>/quotas", CycleQuotasOperation.as_view()),
+    path(
+        "reviews/cycles/<uuid:cycle_id>/quotas/<str:account>/<str:pool>/answer",
+        AnswerCycleQuotaOperation.as_view(),
+    ),
+    path(
+        "reviews/cycles/<uuid:cycle_id>/quotas/<str:account>/<str:pool>/ask",
+        AskCycleQuotaOperation.as_view(),
+    ),
+    path(
+        "reviews/cycles/<uuid:cycle_id>/quotas/<str:account>/<str:pool>/decide",
+        DecideCycleQuotaOperation.as_view(),
+    ),
+    path("reviews/cycles/<uuid:cycle_id>/report", CycleReportOperation.as_view()),
     path("reviews/decisions", DecisionsOperation.as_view()),
     path("reviews/delegations", DelegationsOperation.as_view()),
     path("reviews/delegations/<uuid:delegation_id>/end", EndDelegationOperation.as_view()),

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -129,26 +129,28 @@ def _csv(
 def _lines(
     organization_id: UUID, said: dict[str, Any], pools: frozenset[str] | None
 ) -> Iterator[str]:
-    yield _text([COLUMNS])
+    yield csv_text([COLUMNS])
     after = None
     while True:
         with scope.reading(organization_id):
             page = decisions(organization_id, **said, after=after, limit=CSV_PAGE)
         rows = _rows(page, pools)
         if rows:
-            yield _text([[_cell(getattr(row, name)) for name in COLUMNS] for row in rows])
+            yield csv_text([[csv_cell(getattr(row, name)) for name in COLUMNS] for row in rows])
         after = page.next_after
         if after is None:
             return
 
 
-def _text(lines) -> str:
+def csv_text(lines: Iterable[Iterable[Any]]) -> str:
+    """Lines of a CSV file."""
     out = io.StringIO()
     csv.writer(out).writerows(lines)
     return out.getvalue()
 
 
-def _cell(value: Any) -> str:
+def csv_cell(value: Any) -> str:
+    """A value as a cell: instants in UTC, nothing for None, no formula."""
     if value is None:
         return ""
     if isinstance(value, datetime):

@@ -140,13 +140,14 @@ class ReviewerRow:
 
     name: str
     decided: int
+    short_name: str
 
 
 def reviewers(organization_id: UUID, cycle_id: UUID) -> list[ReviewerRow]:
     """Who decided how many, the most first."""
     with server_cursor() as cursor:
         rows = cursor.execute(
-            "SELECT coalesce(nullif(p.display_name, ''), p.name), count(*) "
+            "SELECT coalesce(nullif(p.display_name, ''), p.name), count(*), min(p.name) "
             "FROM quota_cycleentry e JOIN tenancy_person p "
             "ON p.organization_id = e.organization_id AND p.id = e.reviewer_id "
             "WHERE e.organization_id = %b AND e.cycle_id = %b AND e.state = 'decided' "

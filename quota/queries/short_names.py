@@ -19,3 +19,14 @@ def short_names(organization_id: UUID, ids: Collection[UUID | None]) -> dict[UUI
             (organization_id, wanted, organization_id, wanted),
         ).fetchall()
     return dict(rows)
+
+
+def ids_of(organization_id: UUID, accounts: Collection[str]) -> dict[str, UUID]:
+    """Ids of accounts by name; names of none are left out. Runs inside `scope.reading`."""
+    wanted = [one for one in accounts if "\x00" not in one]
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT name, id FROM tenancy_account WHERE organization_id = %b AND name = ANY(%b)",
+            (organization_id, wanted),
+        ).fetchall()
+    return dict(rows)

@@ -34,6 +34,8 @@ REQUEST_FILES = [
         for name in ("requests", "reviews", "request_policy")
     ),
     *(ROOT / "quota" / name for name in ("requesting.py", "loading/requests.py")),
+    *sorted((ROOT / "quota" / "commands").glob("cycle*.py")),
+    *(ROOT / "quota" / name for name in ("domain/cycles.py", "loading/cycles.py")),
     *(
         ROOT / "quota" / "domain" / f"{name}.py"
         for name in ("requests", "routing", "provisioning", "attachments")
