@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
+from ledger.errors import Refused
 from quota.commands.requests import Attach, Comment, SaveDraft, Submit
 from quota.domain.requests import State
 from tests import world
@@ -142,3 +143,36 @@ def test_what_a_draft_said_is_not_seen_by_looking_back(acme, browse):
     said = back.content.decode()
     assert "secret thoughts" not in said and "77 units" not in said
     assert back.status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "units", "ends", "after"),
+    [
+        ("boost", 40, True, 48),
+        ("raise", 40, False, 48),
+        ("ceiling", 40, False, 8),
+        ("lower", 1, False, None),
+    ],
+)
+def test_what_is_asked_beside_a_boost_can_be_read_decided_and_given(
+    acme, browse, kind, units, ends, after
+):
+    desk = staffed(acme)
+    desk.people_only()
+    boost = desk.approve(desk.ask("nlp", 8, days=7), by="petra")
+    fields = {"kind": kind} | ({"days": 7} if ends else {"days": None})
+    if after is None:
+        with pytest.raises(Refused, match="has 0 units here to give back"):
+            desk.ask("nlp", units, **fields)
+        return
+    it = desk.ask("nlp", units, **fields)
+    petra = browse(desk.place, "petra")
+    assert f"{units} units" in text(petra.get(f"/requests/{it.request_id}"))
+    address = f"/requests/{it.request_id}/decide"
+    form = decision(page(petra, address + "?what=approve"))
+    done = petra.post(address, form | {"what": "approve", "step": "save", "reason": "ok"})
+    assert done.status_code == 302
+    assert desk.request(it).state == desk.request(boost).state == State.PROVISIONED
+    assert desk.quotas.stored() == {"nlp": after}
+    assert page(petra, f"/requests/{it.request_id}") and page(petra, "/accounts/nlp/quota")

@@ -10,6 +10,7 @@ from quota.commands.request_policy import EndDelegate, SetDelegate
 from quota.commands.requests import AcceptCounter, Comment, Submit
 from quota.commands.reviews import FollowUpRequests
 from quota.domain.requests import State
+from tenancy.commands.accounts import MoveAccount
 from tests.notices.test_reading import count, read, told
 from tests.quota.requests.conftest import DAY, Desk, staffed
 from tests.world import NOW, Tenant
@@ -174,3 +175,20 @@ def test_many_requests_cost_as_many_statements_as_one(desk, statements):
         costs.append(len(statements))
     assert len(told(desk.place, "petra", "request.waiting")) == 13
     assert costs[0] == costs[1]
+
+
+def test_who_decides_after_a_move_is_told_once_however_often_the_tasks_run(desk):
+    place = desk.place
+    place.person("nora")
+    place.role("nora", "approver", on="production")
+    it = desk.ask("nlp", 60)
+    read(place)
+    move = MoveAccount(account_id=place.accounts["nlp"], to_parent_id=place.accounts["production"])
+    place.run(move, reason="reorganized")
+    for _ in range(3):
+        place.run(FollowUpRequests(), now=NOW + DAY / 24)
+        read(place)
+    assert told(place, "nora", "request.escalated") == [
+        "Alice asks for 60 units more of h100 for nlp until 29 Dec 2026, 13:00"
+    ]
+    assert newest(place, "nora").deadline == desk.request(it).due_at
