@@ -237,6 +237,8 @@ def _pass_on(unit: Unit, policy: routing.Policy) -> int:
             approvals=request.approvals_needed or 1,
             beyond=request.escalations,
         )
+        if (asked.level_ids, asked.operators) == (request.level_ids, request.operators):
+            continue
         tell(
             unit,
             request,

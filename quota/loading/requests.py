@@ -320,8 +320,8 @@ def unsettled(organization_id: UUID, *, now: datetime, limit: int) -> list[UUID]
 
 
 def unheard(organization_id: UUID, *, limit: int) -> list[UUID]:
-    """Requests that wait although no approver is left on the accounts that were asked, as far as
-    these are still above the request's."""
+    """Requests that wait although nobody is left on the accounts that were asked, as far as these
+    are still above the request's, who neither asks nor has approved."""
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT r.id FROM quota_request r JOIN tenancy_account a "
@@ -329,7 +329,10 @@ def unheard(organization_id: UUID, *, limit: int) -> list[UUID]:
             "WHERE r.organization_id = %b AND r.state = 'submitted' AND NOT r.operators "
             "AND NOT EXISTS (SELECT 1 FROM tenancy_membership m "
             "  WHERE m.organization_id = r.organization_id AND m.role = 'approver' "
-            "  AND m.account_id = ANY(r.level_ids) AND m.account_id = ANY(a.ancestors)) "
+            "  AND m.account_id = ANY(r.level_ids) AND m.account_id = ANY(a.ancestors) "
+            "  AND NOT m.person_id = ANY(r.author_ids) "
+            "  AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(r.approvals) e "
+            "    WHERE (e->>'reviewer_id')::uuid = m.person_id)) "
             "ORDER BY r.id LIMIT %b",
             (organization_id, limit),
         ).fetchall()

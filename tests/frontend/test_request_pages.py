@@ -137,6 +137,8 @@ def test_the_list_says_for_whom_each_waits(alice, desk):
     assert "60 units" in text(alice.get("/requests?state=over"))
     assert alice.get("/requests?state=odd").status_code == 400
     assert alice.get("/requests?account=vision").status_code == 403
+    unknown = alice.get("/requests?account=nobody")
+    assert unknown.status_code == 400 and "There is no account nobody." in text(unknown)
     assert alice.get("/requests?account=vision&whose=mine").status_code == 200
 
 

@@ -53,11 +53,16 @@ def listing(request: PageRequest) -> HttpResponse:
     before = parameters.text(request.GET, "before")
     mine = whose == "mine" or not tops
     within: Sequence[UUID] | None = None if mine else tops
+    account_error = ""
     if account:
-        row = queries.account_by_name(here.id, account)
-        if not mine:
-            here.require(READ, row.id)
-        within = (row.id,)
+        try:
+            row = queries.account_by_name(here.id, account)
+        except NotFound:
+            account_error = f"There is no account {account}. Those of all accounts are shown."
+        else:
+            if not mine:
+                here.require(READ, row.id)
+            within = (row.id,)
     found = requests(
         here.id,
         now=here.now,
@@ -77,6 +82,7 @@ def listing(request: PageRequest) -> HttpResponse:
             "lines": _lines(here, found),
             "drafts": _drafts(here) if not (filtered or before) else [],
             "account": account,
+            "account_error": account_error,
             "kind": kind,
             "kinds": [(str(one), title) for one, (title, _) in request_words.KINDS.items()],
             "state": group,
@@ -89,6 +95,7 @@ def listing(request: PageRequest) -> HttpResponse:
             "next": _next(request, found.next_before),
             "partials": ("rows",),
         },
+        status=400 if account_error else 200,
     )
 
 

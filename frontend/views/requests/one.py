@@ -247,6 +247,9 @@ def _context(here: Page, known: RequestDetail, as_of: datetime | None) -> dict[s
         "people": _people(known, asked_ids, here),
         "mine": mine,
         "review": review_of(here, row) if as_of is None else None,
+        # Who offered less does not take it for those who ask.
+        "may_accept": wanted.counter is not None
+        and here.actor.id not in (wanted.counter.by.reviewer_id, wanted.counter.by.on_behalf_of_id),
         "may_withdraw": wanted.state in WITHDRAWABLE,
         "extend_to": usual_end(wanted.terms.ends_at, here.zone)
         if mine and extendable(row)

@@ -146,6 +146,21 @@ def test_a_request_whose_only_approver_lost_the_role_finds_another(desk):
     assert asked(desk, it) == {"rita", "rolf"}
 
 
+def test_a_second_word_is_asked_elsewhere_when_who_was_to_give_it_left(desk):
+    place = desk.place
+    place.role("rolf", "approver", on="research")
+    it = desk.ask("nlp", 100)
+    assert asked(desk, it) == {"petra", "rolf"}
+    desk.approve(it, by="petra")
+    for account in ("research", "root"):
+        role = {"account_id": place.accounts[account], "role": "approver"}
+        place.run(RevokeRole(person_id=place.people["rolf"], **role))
+    place.run(FollowUpRequests(), now=NOW + timedelta(minutes=5))
+    assert asked(desk, it) == {"rita"}
+    assert place.run(FollowUpRequests(), now=NOW + timedelta(minutes=6)).events == ()
+    assert desk.approve(it, by="rita").state == State.PROVISIONED
+
+
 def test_an_archived_account_is_granted_nothing_but_can_be_answered(desk):
     it, other = desk.ask("nlp", 60), desk.ask("nlp", 61)
     desk.place.run(ArchiveAccount(account_id=desk.place.accounts["nlp"]), reason="done")
