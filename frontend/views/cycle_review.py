@@ -177,6 +177,8 @@ def _shown(
         "ways": _ways(one),
     }
     if in_row:
+        with scope.reading(request.page.id):
+            context["reviewers"] = reviewers(request.page.id, row.id)
         return render(request, "cycles/answer.html", context)
     return render(request, "cycles/entry.html", context, status=409 if problem else 200)
 

@@ -109,6 +109,7 @@ def test_a_quarter_is_reviewed_by_keys(journey: Journey, used: Use):
     rita.keyboard.press("j")
     rita.keyboard.press("1")
     expect(rita.locator("#progress")).to_contain_text("3 of 3")
+    expect(rita.locator("#progress")).to_contain_text("Decided by Rita 3")
     journey.passes(rita, "cycle-4-decided")
     rita.get_by_role("link", name="Close…").click()
     journey.passes(rita, "cycle-5-close")
