@@ -10,6 +10,7 @@ import pytest
 
 from ledger import scope
 from ledger.sql import server_cursor
+from quota.commands.pools import ResizePool
 from quota.commands.reviews import FollowUpRequests
 from tests import world
 from tests.quota.requests.conftest import DAY, Desk, staffed
@@ -32,6 +33,18 @@ INSERT INTO quota_request SELECT (r).* FROM (
     FROM quota_request r, generate_series(1, %s / %s) n, tenancy_account a
     WHERE r.id = %s AND a.organization_id = r.organization_id AND a.name LIKE 'team-%%') made
 """
+_QUOTAS = """
+INSERT INTO quota_quota SELECT (q).* FROM (
+    SELECT jsonb_populate_record(q, jsonb_build_object('account_id', a.id, 'guaranteed', 1)) AS q
+    FROM quota_quota q, tenancy_account a
+    WHERE a.organization_id = q.organization_id AND a.name LIKE 'team-%%') made
+"""
+_PEOPLE = """
+INSERT INTO tenancy_person SELECT (p).* FROM (
+    SELECT jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'user_id', null,
+        'name', 'p' || n, 'email', 'p' || n || '@example.org')) AS p
+    FROM tenancy_person p, generate_series(1, %s) n WHERE p.id = %s) made
+"""
 _DECISIONS = """
 INSERT INTO quota_requestdecision SELECT (d).* FROM (
     SELECT jsonb_populate_record(d, jsonb_build_object('event_id', gen_random_uuid(),
@@ -52,6 +65,8 @@ def grow(owner: psycopg.Connection, desk: Desk, past) -> None:
     owner.execute("SET session_replication_role = replica")
     owner.execute(_ACCOUNTS, (ACCOUNTS, desk.place.accounts["nlp"]))
     owner.execute(_REQUESTS, (PAST, ACCOUNTS, past.request_id))
+    owner.execute(_QUOTAS)
+    owner.execute(_PEOPLE, (ACCOUNTS, desk.place.people["bob"]))
     owner.execute(_DECISIONS, (past.request_id,))
     owner.execute(_COMMENTS)
     owner.execute("SET session_replication_role = origin")
@@ -94,6 +109,8 @@ def test_pages_ask_as_much_of_a_hundred_thousand_requests_as_of_three(owner, mon
     past = desk.ask("nlp", 60)
     desk.reject(past, by="petra", reason="no")
     waits = desk.ask("nlp", 8)
+    desk.place.run(ResizePool(pool_id=desk.place.pools["h100"], capacity=50_000), reason="more")
+    desk.quotas.set("nlp", 1)
     alice, petra, uma = (browse(desk.place, name) for name in ("alice", "petra", "uma"))
     ask = "account=nlp&pool=h100&kind=boost&units=4&ends_at=2026-12-20&purpose=p"
     visits = (
