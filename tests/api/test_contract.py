@@ -1,5 +1,6 @@
 """Generated requests against our own document: no failure of ours, no undocumented answer."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import schemathesis
@@ -8,6 +9,8 @@ from django.test import Client, TransactionTestCase
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
+from quota.commands.cycles import OpenCycle
+from quota.commands.quotas import SetQuota
 from quota.commands.requests import Submit
 from quota.domain.requests import Terms
 from tenancy.domain.roles import Scope
@@ -19,7 +22,7 @@ from tests.api.conftest import fresh_token
 EXCLUDED = [positive_data_acceptance]
 EXAMPLES = 15
 # Names in addresses that exist: generated ones never do.
-KNOWN = {"name": "vision", "person": "bob"}
+KNOWN = {"name": "vision", "account": "vision", "person": "bob"}
 
 
 def waiting(acme: world.Tenant) -> dict[str, str]:
@@ -37,6 +40,16 @@ def waiting(acme: world.Tenant) -> dict[str, str]:
     return {"request_id": str(made.request_id)}
 
 
+def reviewed(acme: world.Tenant) -> dict[str, str]:
+    """An open review of one quota."""
+    place = {"account_id": acme.accounts["vision"], "pool_id": acme.pools["h100"]}
+    acme.run(SetQuota(**place, guaranteed=3), reason="test")
+    deadline = datetime.now(UTC) + timedelta(days=14)
+    review = OpenCycle(account_id=acme.root, name="Autumn", deadline=deadline)
+    made = acme.run(review, by=acme.actor("otto"), now=datetime.now(UTC)).result
+    return {"cycle_id": str(made.cycle_id)}
+
+
 class Contract(TransactionTestCase):
     """One tenant, some requests of each kind, by a machine and by an operator."""
 
@@ -44,7 +57,7 @@ class Contract(TransactionTestCase):
         acme = world.acme()
         token = fresh_token(acme, *Scope)
         self.check_all(
-            KNOWN | waiting(acme),
+            KNOWN | waiting(acme) | reviewed(acme),
             headers={"Authorization": f"Bearer {token}"},
             excluded_checks=EXCLUDED,
         )
@@ -52,7 +65,7 @@ class Contract(TransactionTestCase):
     def test_an_operator_with_a_session_is_answered_as_documented(self):
         """Machines may not change the tree, so only a person gets past the permission there."""
         acme = world.acme()
-        asked = waiting(acme)
+        asked = waiting(acme) | reviewed(acme)
         client = Client()
         client.force_login(acme.login("otto"))
         secret = "a" * 32
