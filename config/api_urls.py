@@ -23,6 +23,13 @@ from preemption.api.plans import (
     ReportsOperation,
 )
 from preemption.api.policies import PreemptionPolicyOperation
+from preemption.api.reclaim import (
+    ReclaimBoardOperation,
+    ReclaimRuleOperation,
+    ReclaimTrialOperation,
+    RestoreOperation,
+    ReturnOperation,
+)
 from quota.api.admissions import AdmissionsOperation
 from quota.api.allocations import AllocationOperation, AllocationsOperation
 from quota.api.cycles import (
@@ -137,6 +144,11 @@ urlpatterns = [
     path("pools/<str:pool>", PoolOperation.as_view(), name="api-pool"),
     path("pools/<str:pool>/checkpoints", CheckpointsOperation.as_view()),
     path("pools/<str:pool>/quotas", PoolQuotasOperation.as_view()),
+    path("pools/<str:pool>/reclaim", ReclaimBoardOperation.as_view()),
+    path("pools/<str:pool>/reclaim/<str:account>/restore", RestoreOperation.as_view()),
+    path("pools/<str:pool>/reclaim/<str:account>/return", ReturnOperation.as_view()),
+    path("pools/<str:pool>/reclaim-rule", ReclaimRuleOperation.as_view()),
+    path("pools/<str:pool>/reclaim-rule/try", ReclaimTrialOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
     path("preemption-plans", PlansOperation.as_view(), name="api-preemption-plans"),
     path("preemption-plans/<uuid:plan_id>", PlanOperation.as_view(), name="api-preemption-plan"),

@@ -59,7 +59,7 @@ def dry_run(
     prices = ports().price
     places = [(account, pool_id) for account in pool.of]
     costs = prices.idle_costs(organization_id, places, start, now)
-    names = _names(organization_id, list(pool.of))
+    called = names(organization_id, list(pool.of))
     worth: dict[int, Price | None] = {}
     found = []
     for account, one in pool.of.items():
@@ -74,7 +74,7 @@ def dry_run(
         found.append(
             WouldHave(
                 account_id=account,
-                account=names[account],
+                account=called[account],
                 guarantee=one.units,
                 stages=done,
                 left_alone=_left_alone(one),
@@ -98,7 +98,8 @@ def _left_alone(one: loading.Guarantee) -> str | None:
     return None if len(one.series) else "unknown"
 
 
-def _names(organization_id: UUID, accounts: list[UUID]) -> dict[UUID, str]:
+def names(organization_id: UUID, accounts: list[UUID]) -> dict[UUID, str]:
+    """Names of accounts."""
     with server_cursor() as cursor:
         return dict(
             cursor.execute(

@@ -11,7 +11,7 @@ from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
 from preemption import reclaim_events as ev
 from preemption import reclaim_loading as loading
-from preemption.domain.reclaim import ReclaimRule
+from preemption.domain.reclaim import SECONDS_MAX, ReclaimRule
 from preemption.reclaim_loading import PoolRule
 from quota.recording import check_reason
 from tenancy.domain.roles import POOL_WRITE
@@ -85,6 +85,12 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
         share = getattr(command, name)
         if not share.is_finite() or share != round(share, SHARE_PLACES):
             raise Invalid("share_out_of_range", f"{name} must be 0 to 1, to 0.01 %.", field=name)
+    if command.window_seconds % 3600 or not 3600 <= command.window_seconds <= SECONDS_MAX:
+        raise Invalid(
+            "window_out_of_range",
+            "A window is whole hours, one to a year's.",
+            field="window_seconds",
+        )
     hours, rest = divmod(command.watch_seconds, 3600)
     if rest or not hours >= 1 or command.watch_seconds > command.window_seconds:
         raise Invalid(
@@ -112,7 +118,7 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
         rule=ReclaimRule(
             threshold=Fraction(command.threshold),
             window_seconds=command.window_seconds,
-            watch_part=Fraction(command.watch_seconds, max(1, command.window_seconds)),
+            watch_part=Fraction(command.watch_seconds, command.window_seconds),
             clear_margin=Fraction(command.clear_margin),
             cooldown_seconds=command.cooldown_seconds,
             gap_seconds_max=command.gap_seconds_max,
