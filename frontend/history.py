@@ -64,6 +64,7 @@ SENTENCES = {
     "request.commented": "{author_id} commented on a request of {account_id}",
     "request.attached": "{author_id} attached {name} to a request of {account_id}",
     "request.reminded": "Reviewers of {account_id} reminded of {due_at}",
+    "request.lapsed": "Nobody decided about {account_id} in {pool_id} before its time was over",
     "request.passed_on": "Others are asked about the request of {account_id}, until {due_at}",
     "request.escalated": "No decision for {account_id} by {missed_at}: more reviewers asked",
     "request_policy.set": "Routing of requests set: automatic up to {automatic_units_max} units, "

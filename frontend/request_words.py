@@ -124,7 +124,9 @@ def next_step(row: RequestRow, *, asked: Sequence[str], zone: ZoneInfo) -> str:
         "or withdraws.",
         State.REJECTED: "Nothing. Ask again when the reason no longer holds.",
         State.WITHDRAWN: "Nothing. It is no longer asked for.",
-        State.EXPIRED: "Nothing. What was granted has ended.",
+        State.EXPIRED: "Nothing. What was granted has ended."
+        if request.provisioned_at
+        else "Nothing. The time it was asked for was over before anybody decided.",
         State.RECLAIMED: "Nothing. It was not used, so it was taken back.",
         State.APPROVED: "It begins by itself.",
     }.get(State(row.state), "")
@@ -184,6 +186,7 @@ _PLAIN: Final = {
     "request.rejected": "rejected it",
     "request.withdrawn": "withdrew it",
     "request.expired": "What was granted ended",
+    "request.lapsed": "The time it was asked for was over before anybody decided",
     "request.reclaimed": "What was granted was taken back because it was not used",
     "request.commented": "said",
 }
@@ -196,6 +199,7 @@ _OF_ITSELF: Final = frozenset(
         "request.scheduled",
         "request.reopened",
         "request.expired",
+        "request.lapsed",
         "request.reclaimed",
         "request.reminded",
         "request.escalated",

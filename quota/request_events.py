@@ -253,6 +253,12 @@ class RequestReminded(_OfRequest):
     due_at: datetime
 
 
+@event("request.lapsed")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLapsed(_OfRequest):
+    """The time it was asked for was over before it was decided."""
+
+
 @event("request.passed_on")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPassedOn(_OfRequest):

@@ -236,6 +236,7 @@ _MOVES = (
     ev.RequestScheduled,
     ev.RequestReopened,
     ev.RequestExpired,
+    ev.RequestLapsed,
     ev.RequestReclaimed,
     ev.RequestReminded,
     ev.RequestEscalated,

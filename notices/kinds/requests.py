@@ -16,6 +16,7 @@ from quota.request_events import (
     RequestCountered,
     RequestEndorsed,
     RequestEscalated,
+    RequestLapsed,
     RequestPassedOn,
     RequestProvisioned,
     RequestReclaimed,
@@ -215,6 +216,24 @@ def request_reopened(event: RecordedEvent, look: Look) -> Draft | None:
         body=f"{event.data.detail} The request waits for a reviewer again.",
         link=("request", str(fact.id)),
         deadline=event.data.due_at,
+    )
+
+
+@kind(
+    "request.lapsed",
+    label="Nobody decided your request in time",
+    about="The time you asked for was over before anybody decided.",
+    on=(RequestLapsed,),
+    facts=facts,
+)
+def request_lapsed(event: RecordedEvent, look: Look) -> Draft | None:
+    """To those who asked."""
+    fact = fact_of(look)
+    return _to_authors(
+        event,
+        look,
+        title=f"Not decided in time: {fact.what(look)}",
+        body="The time it was asked for is over. Ask again if you still need it.",
     )
 
 

@@ -226,7 +226,7 @@ def _escalate(unit: Unit, request: Request, policy: routing.Policy) -> None:
 def _pass_on(unit: Unit, policy: routing.Policy) -> int:
     """Ask anew where nobody who was asked may decide: the account hangs elsewhere now, or the roles
     are gone. Waiting for the deadline would help nobody."""
-    ids = loading.unheard(unit.organization_id, limit=FOLLOWED_UP_MAX)
+    ids = loading.unheard(unit.organization_id, now=unit.now, limit=FOLLOWED_UP_MAX)
     for request_id in sorted(ids):
         request = loading.request(unit.organization_id, request_id, lock=True)
         if request.state != State.SUBMITTED or request.operators:
@@ -257,6 +257,8 @@ def _end_what_is_over(unit: Unit, policy: routing.Policy) -> int:
         request = loading.request(unit.organization_id, request_id, lock=True)
         if request.state == State.PROVISIONED and request.terms.kind == Kind.JUSTIFICATION:
             tell(unit, request, ev.RequestExpired, early=False)
+        elif request.state in OPEN:
+            tell(unit, request, ev.RequestLapsed)
         elif request.state == State.APPROVED:
             tell(
                 unit,

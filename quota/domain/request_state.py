@@ -303,6 +303,10 @@ _CHANGES = {
     ev.RequestScheduled: lambda request, data, at: {"change_id": data.change_id},
     ev.RequestReopened: _reopened,
     ev.RequestExpired: _over(State.EXPIRED),
+    ev.RequestLapsed: lambda request, data, at: {
+        **_closed(State.EXPIRED)(request, data, at),
+        "ended_at": at,
+    },
     ev.RequestReclaimed: _over(State.RECLAIMED),
     ev.RequestReminded: lambda request, data, at: {"reminded_at": at},
     ev.RequestEscalated: _escalated,

@@ -286,8 +286,8 @@ def overdue(
         rows = cursor.execute(
             "SELECT id FROM quota_request WHERE organization_id = %b AND state = 'submitted' "
             "AND due_at IS NOT NULL AND (due_at <= %b OR coalesce(reminded_at, updated_at) <= %b) "
-            "ORDER BY due_at, id LIMIT %b",
-            (organization_id, now, now - remind_after, limit),
+            "AND (ends_at IS NULL OR ends_at > %b) ORDER BY due_at, id LIMIT %b",
+            (organization_id, now, now - remind_after, now, limit),
         ).fetchall()
     return [row[0] for row in rows]
 
@@ -305,21 +305,22 @@ def standing_of(organization_id: UUID, pool_id: UUID, accounts: Collection[UUID]
 
 
 def unsettled(organization_id: UUID, *, now: datetime, limit: int) -> list[UUID]:
-    """Requests that a task has to see to: a justification that is over, and what was approved for
-    later and whose change to come is gone."""
+    """Requests that a task has to see to: a justification that is over, what was approved for later
+    and whose change to come is gone, and what waited until its time was over."""
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT r.id FROM quota_request r WHERE r.organization_id = %b AND ("
             "(r.state = 'provisioned' AND r.kind = 'justification' AND r.ends_at <= %b) "
+            "OR (r.state IN ('submitted', 'changes_requested', 'countered') AND r.ends_at <= %b) "
             "OR (r.state = 'approved' AND NOT EXISTS (SELECT 1 FROM quota_scheduled s "
             "WHERE s.organization_id = r.organization_id AND s.id = r.change_id))) "
             "ORDER BY r.id LIMIT %b",
-            (organization_id, now, limit),
+            (organization_id, now, now, limit),
         ).fetchall()
     return [row[0] for row in rows]
 
 
-def unheard(organization_id: UUID, *, limit: int) -> list[UUID]:
+def unheard(organization_id: UUID, *, now: datetime, limit: int) -> list[UUID]:
     """Requests that wait although nobody is left on the accounts that were asked, as far as these
     are still above the request's, who neither asks nor has approved."""
     with server_cursor() as cursor:
@@ -327,6 +328,7 @@ def unheard(organization_id: UUID, *, limit: int) -> list[UUID]:
             "SELECT r.id FROM quota_request r JOIN tenancy_account a "
             "  ON a.organization_id = r.organization_id AND a.id = r.account_id "
             "WHERE r.organization_id = %b AND r.state = 'submitted' AND NOT r.operators "
+            "AND (r.ends_at IS NULL OR r.ends_at > %b) "
             "AND NOT EXISTS (SELECT 1 FROM tenancy_membership m "
             "  WHERE m.organization_id = r.organization_id AND m.role = 'approver' "
             "  AND m.account_id = ANY(r.level_ids) AND m.account_id = ANY(a.ancestors) "
@@ -334,7 +336,7 @@ def unheard(organization_id: UUID, *, limit: int) -> list[UUID]:
             "  AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(r.approvals) e "
             "    WHERE (e->>'reviewer_id')::uuid = m.person_id)) "
             "ORDER BY r.id LIMIT %b",
-            (organization_id, limit),
+            (organization_id, now, limit),
         ).fetchall()
     return [row[0] for row in rows]
 

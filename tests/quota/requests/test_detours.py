@@ -161,6 +161,29 @@ def test_a_second_word_is_asked_elsewhere_when_who_was_to_give_it_left(desk):
     assert desk.approve(it, by="rita").state == State.PROVISIONED
 
 
+@pytest.mark.parametrize("step", ["", "offer", "question"])
+def test_what_nobody_decides_until_its_time_is_over_is_over(desk, step):
+    it = desk.ask("nlp", 60, days=2)
+    if step == "offer":
+        desk.approve_less(it, by="petra", units=40)
+    if step == "question":
+        desk.ask_changes(it, by="petra", reason="why?")
+    over = NOW + 2 * DAY
+    desk.place.run(FollowUpRequests(), now=over)
+    request = desk.request(it)
+    assert (request.state, request.ended_at, request.due_at) == (State.EXPIRED, over, None)
+    assert desk.place.run(FollowUpRequests(), now=NOW + 30 * DAY).events == (), "nobody is reminded"
+    for attempt in (
+        lambda: desk.approve(it, by="petra", now=over),
+        lambda: desk.withdraw(it, now=over),
+        lambda: desk.run(AcceptCounter(request_id=it.request_id), by="alice", now=over),
+    ):
+        with pytest.raises(DomainError) as error:
+            attempt()
+        assert error.value.code == "request_moved_on"
+    assert verification.verify(desk.place.id).clean
+
+
 def test_an_archived_account_is_granted_nothing_but_can_be_answered(desk):
     it, other = desk.ask("nlp", 60), desk.ask("nlp", 61)
     desk.place.run(ArchiveAccount(account_id=desk.place.accounts["nlp"]), reason="done")
