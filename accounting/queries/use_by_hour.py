@@ -27,8 +27,8 @@ class PoolUse:
 
     Attributes:
         start: of the first hour, in seconds since 1970.
-        hours: mean units in use in each hour, up to whole units, by account; without those that
-            used nothing.
+        hours: mean units in use in each hour, up to whole units, by account; without those of
+            whom nothing is recorded.
         now: units in use at the end.
         known: of each hour, whether use is known in all of it.
     """
@@ -85,13 +85,14 @@ def use_by_hour(organization_id: UUID, pool_id: UUID, *, start: datetime, end: d
     key, since, until, units = (np.frombuffer(each, ">i8").astype(np.int64) for each in columns)
     until = np.minimum(_seconds(until), int(end.timestamp()) + 1)
     since = _seconds(since)
-    area = _areas(key, since, until, units, first=first, shape=(len(accounts), count))
+    users, row = np.unique(key, return_inverse=True)
+    area = _areas(row, since, until, units, first=first, shape=(len(users), count))
     runs = (since <= int(end.timestamp())) & (until > int(end.timestamp()))
     now = np.zeros(len(accounts), dtype=np.int64)
     np.add.at(now, key[runs], units[runs])
     return PoolUse(
         start=first,
-        hours={accounts[n]: -(-area[n] // HOUR_SECONDS) for n in np.flatnonzero(area.any(axis=1))},
+        hours={accounts[n]: -(-area[at] // HOUR_SECONDS) for at, n in enumerate(users)},
         now={accounts[n]: int(now[n]) for n in np.flatnonzero(now)},
         known=_known(spans, first=first, count=count),
     )
@@ -116,8 +117,9 @@ def _areas(
         left = (hour + 1) * HOUR_SECONDS - inside
         np.add.at(area, (key, hour), sign * units * left)
         np.add.at(level, (key, np.minimum(hour + 1, count)), sign * units * HOUR_SECONDS)
-    area[:, :count] += np.cumsum(level[:, :count], axis=1)
-    return np.maximum(0, area[:, :count])
+    np.cumsum(level, axis=1, out=level)
+    area += level
+    return np.maximum(area, 0, out=area)[:, :count]
 
 
 def _known(spans: list[tuple[int, int]], *, first: int, count: int) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """Notices about idle guarantees: watched, idle units that left one, restored, gone for good."""
 
-from ledger.types import RecordedEvent
+from ledger.types import ActorKind, RecordedEvent
 from notices.registry import Draft, Look, approvers, kind, leads
 from preemption.reclaim_events import (
     GuaranteeDemoted,
@@ -67,11 +67,11 @@ def settled(event: RecordedEvent, look: Look) -> Draft:
     """To the leads, and to whoever reviews the account."""
     data: GuaranteeRestored | GuaranteeReturned = event.data
     account, pool = look.name(data.account_id), look.name(data.pool_id)
+    who = "a review" if event.actor_kind == ActorKind.SYSTEM else look.who(event)
     what = "are guaranteed again" if isinstance(data, GuaranteeRestored) else "do not come back"
     return Draft(
         to=(leads(data.account_id), approvers(data.account_id)),
         title=f"{account} on {pool}: {_units(data.units)} {what}",
-        body=f"{account} has {_units(data.guarantee)} guaranteed now. Decided by "
-        f"{look.who(event)}.",
+        body=f"{account} has {_units(data.guarantee)} guaranteed now. Decided by {who}.",
         link=("account_quota", account),
     )

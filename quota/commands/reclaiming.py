@@ -46,12 +46,12 @@ def give_back(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> int
 
 def hand_up(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> UUID | None:
     """Add units to the own guarantee of the account above. Returns it; None: there is none, or the
-    pool cannot promise them."""
+    pool cannot promise them, or the account is archived."""
     book = open_books(unit, (pool_id,)).of[pool_id]
-    above = book.path(account_id)
-    if not above:
-        return None
     try:
+        above = book.path(account_id)
+        if not above:
+            return None
         record(unit, pool_id, book.shift({above[-1]: units}, at=unit.now))
     except Refused:
         return None
