@@ -195,8 +195,8 @@ ANSWERS: Final = (
         days_ago=6.9,
         by="dbauer",
         how="reject",
-        reason="The pool lost sixteen devices' worth of promises already, and climate used 60 % of "
-        "its 48 last month. Ask again when rack S7 is back.",
+        reason="Four units of the pool are left to promise, and the operational run comes first. "
+        "Borrow at night, or ask again when the next rack stands.",
     ),
     Answered(
         request="second-word",
@@ -236,7 +236,7 @@ QUESTION: Final = (
     "robotics",
     H100,
     "dbauer",
-    "Less than a tenth was in use. What changes when the robots return?",
+    "Held, but computing for 8 % of the time. What changes when the robots return?",
 )
 
 
