@@ -16,6 +16,8 @@ from quota.commands import reclaiming
 from quota.recording import check_reason
 from tenancy.domain.roles import REQUEST_REVIEW, REQUEST_WRITE, SYSTEM_ONLY
 
+STEPS_MAX = 2_000
+"""Guarantees about which one run says something: the next one goes on."""
 _SIX = Decimal("0.000001")
 
 
@@ -117,7 +119,7 @@ def _wanted(unit: Unit, pool_id: UUID, pool_rule: PoolRule) -> list:
         stage = _stage(one, pool_rule, unit.now)
         if stage is not None:
             found.append((one, stage))
-    return found
+    return found[:STEPS_MAX]
 
 
 def _stage(one: Guarantee, pool_rule: PoolRule, now: datetime) -> Stage | str | None:
