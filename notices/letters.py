@@ -92,7 +92,7 @@ def compose(facts: OrganizationFacts, letter: Claim) -> EmailMessage:
     return EmailMessage(
         subject=" ".join(f"{subject} ({facts.name})".split()),
         body=text,
-        to=[formataddr((letter.name, letter.address))],
+        to=[formataddr((" ".join(letter.name.split()), letter.address))],
         headers={
             "Message-ID": message_id(letter),
             "Auto-Submitted": "auto-generated",

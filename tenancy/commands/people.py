@@ -1,5 +1,6 @@
 """People: known names, their places under accounts, their roles, their logins."""
 
+import unicodedata
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -31,6 +32,8 @@ def add_person(command: AddPerson, unit: Unit) -> PersonRef:
     """Check the name; record the person."""
     loading.lock_tree(unit)
     tree.check_name(command.name, field="name")
+    for field in ("display_name", "email"):
+        _check_line(getattr(command, field), field=field)
     if loading.person_name_taken(unit, command.name):
         raise Conflict(
             "person_name_taken", f"A person named {command.name} exists already.", field="name"
@@ -45,6 +48,12 @@ def add_person(command: AddPerson, unit: Unit) -> PersonRef:
         )
     )
     return PersonRef(person_id=person_id)
+
+
+def _check_line(text: str, *, field: str) -> None:
+    """These stand in the head of letters: one line, without control characters."""
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
+        raise Invalid("name_malformed", "Give one line, without control characters.", field=field)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

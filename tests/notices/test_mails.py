@@ -295,3 +295,13 @@ def test_another_organization_is_neither_told_nor_written_to(acme, globex):
         assert notices(acme.id, acme.people["alice"]).rows == ()
     assert reading.read_events(globex.id, now=NOW) > 0
     assert mail.outbox == []
+
+
+def test_no_name_and_no_title_of_old_adds_a_header(acme, owner):
+    """Whatever is in the tables: a line break in a name or a title stays in its line."""
+    owner.execute("UPDATE tenancy_person SET display_name = E'Alice\r\nBcc: eve@example.org'")
+    tell(acme, "alice", "Over\r\nBcc: eve@example.org")
+    assert send(acme) == 1
+    (letter,) = mail.outbox
+    head = letter.message().as_string().split("\n\n")[0]
+    assert "\nBcc" not in head and letter.bcc == []

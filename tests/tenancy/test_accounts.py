@@ -189,3 +189,9 @@ def test_an_organization_needs_four_good_facts(acme, change, want):
 def test_errors_are_of_their_kind():
     assert issubclass(Refused, DomainError)
     assert (Invalid.status, Refused.status, Conflict.status) == (400, 422, 409)
+
+
+@pytest.mark.parametrize("text", ["Zoe\r\nBcc: eve@example.org", "Zoe\nX: y", "Zoe\u2028"])
+def test_names_and_addresses_are_one_line_as_they_head_letters(acme, text):
+    for field in ("display_name", "email"):
+        assert code(acme.run, AddPerson(name="zoe", **{field: text})) == "name_malformed"
