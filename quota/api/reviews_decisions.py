@@ -29,7 +29,7 @@ CSV_PAGE: Final = 1_000
 PERIOD_DEFAULT: Final = timedelta(days=92)
 PERIOD_MAX: Final = timedelta(days=366)
 COLUMNS: Final = tuple(field.name for field in fields(DecisionRow))
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet would take for a formula; such a text gets an apostrophe in front."""
 
 
