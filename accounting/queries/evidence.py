@@ -280,7 +280,8 @@ def _evidence(
         "end": end,
     }
     with server_cursor() as cursor:
-        members = cursor.execute(sql.MEMBERS, values).fetchall()
+        found = sql.MEMBERS if len(asked) < sql.MANY else sql.MEMBERS_OF_MANY
+        members = cursor.execute(found, values).fetchall()
         keys: dict[Place, int] = {}
         pairs = [(n, keys.setdefault((account, pool), len(keys))) for n, account, pool in members]
         values |= _counted(keys)

@@ -19,6 +19,12 @@ JOIN (SELECT t.id, a.id AS above FROM tenancy_account t
 ) t ON t.above = p.account_id
 """
 
+MANY = 200
+"""From so many places on, accounts are not first picked by overlap: that goes through all places
+again for each account, so the work would grow with the product of both."""
+
+MEMBERS_OF_MANY = MEMBERS.replace("AND t.ancestors && %(tops)b::uuid[]", "")
+
 _COUNTED = """
 counted AS (
     SELECT * FROM unnest(%(counted_account)b::uuid[], %(counted_pool)b::uuid[])

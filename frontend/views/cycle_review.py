@@ -104,7 +104,7 @@ def entry(request: PageRequest, cycle_id: str, account_id: str, pool_id: str) ->
     )
     with scope.reading(here.id):
         row, who = cycle_of(request, cycle_id)
-        one = _entry(here, row, who, place)
+        one = _entry(here, row, who, place, with_use=request.method != "POST")
     if request.method != "POST":
         return _shown(request, row, one)
     what = request.POST.get("what", "")
@@ -126,8 +126,10 @@ def entry(request: PageRequest, cycle_id: str, account_id: str, pool_id: str) ->
         return _shown(request, row, one)
 
 
-def _entry(here: Page, row: CycleRow, who: Viewer, place: tuple[UUID, UUID]) -> EntryRow:
-    found = entries(here.id, row, who, now=here.now, only=place).rows
+def _entry(
+    here: Page, row: CycleRow, who: Viewer, place: tuple[UUID, UUID], *, with_use: bool = True
+) -> EntryRow:
+    found = entries(here.id, row, who, now=here.now, only=place, with_use=with_use).rows
     if not found:
         raise NotFound("entry_unknown", "The review has no such quota.", field="account")
     return found[0]

@@ -156,6 +156,7 @@ def entries(
     only: tuple[UUID, UUID] | None = None,
     after: str = "",
     limit: int = PAGE_ROWS,
+    with_use: bool = True,
 ) -> EntryPage:
     """Rows that the viewer sees, with the use of each, in the same few statements for any number.
 
@@ -165,6 +166,7 @@ def entries(
             first and the unknown last; `account`: by name.
         account_id: it and all below it. `only`: that one row. `pool_ids`: only in these pools.
         after: `next_after` of the page before.
+        with_use: without it, rows of an open cycle have no figures; they cost the most.
 
     Raises:
         Invalid: `after` is none of ours.
@@ -198,7 +200,7 @@ def entries(
         ).fetchall()
     kept = found[:limit]
     live = {}
-    if cycle.is_open:
+    if cycle.is_open and with_use:
         places = [(row[0], row[1]) for row in kept]
         live = figures_of(organization_id, places, window_days=cycle.window_days, now=now)
     rows = [_entry_row(row, live) for row in kept]

@@ -233,6 +233,16 @@ def test_the_port_answers_with_facts(place):
     )
 
 
+def test_so_many_places_that_accounts_are_found_otherwise_are_the_same(place, monkeypatch):
+    promise(place, "research", 20)
+    place.use(used("a", 4, 10))
+    places = [place_of(place, name) for name in ("research", "nlp", "serving")]
+    with scope.reading(place.id):
+        few = queries.evidence(place.id, places, start=START, end=NOW)
+        monkeypatch.setattr(sql, "MANY", 1)
+        assert queries.evidence(place.id, places, start=START, end=NOW) == few
+
+
 def recommended(tenant: Tenant, *accounts: str, pool: str = "h100") -> list[int | None]:
     places = [place_of(tenant, account, pool) for account in accounts]
     with scope.reading(tenant.id):

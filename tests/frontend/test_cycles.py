@@ -17,7 +17,7 @@ from tests.world import NOW
 @pytest.fixture
 def table(acme, use) -> Table:  # noqa: F811  # the fixture of that name
     made = Table(acme, use)
-    made.known("nlp", recommended=9, cost="812.50")
+    made.known("nlp", recommended=9, cost="4812.50")
     return made
 
 
@@ -73,7 +73,8 @@ def test_the_grid_has_the_use_of_every_quota_and_says_unknown(table, browse):
     it = table.open()
     grid = browse(table.place, "rita").get(page_of(table, it)).content.decode()
     first, *_ = re.findall(r"<li id=\"q-.*?</li>", grid, re.DOTALL)
-    assert "nlp" in first and "812.50 EUR" in first and "Take 9" in first
+    assert "nlp" in first and "4,812.50 EUR" in first and "Take 9" in first
+    assert "So all recommended figures can be taken together" in first
     assert "p95 of 8 and a tenth" in first
     assert grid.count("Take ") == 1
     assert ">nothing<" in grid and "unknown" in grid
@@ -208,7 +209,7 @@ def test_the_report_is_a_file_that_no_spreadsheet_runs(table, browse):
     nlp = next(row for row in rows if row["account"] == "nlp")
     assert nlp["reason"].startswith("'=")
     assert (nlp["before"], nlp["after"], nlp["decided_by"]) == ("40", "30", "Rita")
-    assert (nlp["p95"], nlp["idle_cost"], nlp["recommended"]) == ("8", "812.50", "9")
+    assert (nlp["p95"], nlp["idle_cost"], nlp["recommended"]) == ("8", "4812.50", "9")
     assert rows[0]["use_until"] == "2026-11-29T12:00:00+00:00" or rows[0]["use_until"] == ""
 
 

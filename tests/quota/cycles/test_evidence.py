@@ -31,3 +31,18 @@ def test_the_recommended_figure_is_accountings(acme):
     table.decide(it, "nlp", "recommended", 9)
     table.close(it, undecided_keep=True, now=NOW + DAY)
     assert table.quotas.stored()["nlp"] == 9
+
+
+def test_all_recommendations_together_leave_what_is_needed(acme):
+    """nlp uses nothing; research itself uses its 20 and needs 22 with all below."""
+    table = Table(acme, Use())
+    acme.person("rob", "research")
+    for number in range(80):
+        start = NOW - timedelta(days=80 - number)
+        used = {"account": "research", "person": "rob", "start": start, "hours": 24, "units": 20}
+        acme.use(record(f"r-{number}", **used))
+    it = table.open("research")
+    table.decide(it, "research", "recommended", 20)
+    table.decide(it, "nlp", "recommended", 2)
+    table.close(it, undecided_keep=True, now=NOW + DAY)
+    assert (table.quotas.stored()["research"], table.quotas.stored()["nlp"]) == (20, 2)
