@@ -4,7 +4,8 @@
           -> provisioned -> expired | reclaimed            (docs/design.md part 6)
 
 `approved` lasts only where the quota begins later; otherwise approval provisions at once. A draft
-that is thrown away is `discarded`; what nobody decides until its time is over is `expired`. `units` are what the kind says:
+that is thrown away is `discarded`; what nobody decides until its time is over is `expired`.
+`units` are what the kind says:
 
     new            guarantee of so many, where the account has none in the pool
     raise, boost   so many more; a boost always ends

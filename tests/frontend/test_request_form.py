@@ -269,6 +269,4 @@ def test_beside_a_boost_the_form_proposes_its_end_and_says_what_remains(desk, br
     said = text(alice.post(ASK, good))
     assert "8 guaranteed, then 12; 4 after 2026-12-06 13:00, when the temporary quota ends" in said
     later = filled(kind="boost", units="4", ends_at="2027-01-10T00:00", step="check")
-    assert "A temporary quota runs until 2026-12-06 12:00 UTC." in (
-        text(alice.post(ASK, later))
-    )
+    assert "A temporary quota runs until 2026-12-06 12:00 UTC." in (text(alice.post(ASK, later)))
