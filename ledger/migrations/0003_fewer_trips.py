@@ -3,15 +3,13 @@
 from django.db import migrations
 
 # Statements in a function see what was committed while the one before waited: the receipt is read
-# behind the lock of its key. Generic plans: the same few statements run in every command, and
-# planning them anew costs more than running them.
+# behind the lock of its key.
 ENTER = """
 CREATE FUNCTION ledger_enter(p_organization uuid, p_write_lock text, p_key text)
 RETURNS TABLE (command text, input_hash bytea, refused boolean, result text)
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM set_config('apportion.organization', p_organization::text, true),
-        set_config('plan_cache_mode', 'force_generic_plan', true);
+    PERFORM set_config('apportion.organization', p_organization::text, true);
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(p_write_lock, 0));
     IF p_key IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(
