@@ -73,7 +73,7 @@ def test_a_lead_places_people_in_the_own_account_only(acme):
         ({"name": "a b"}, "name_malformed"),
         ({"name": "ana", "email": "not an address"}, "value_invalid"),
         ({"name": "ana", "display_name": "x" * 201}, "length_out_of_range"),
-        ({"name": "ana", "display_name": "a\u0000"}, "text_unstorable"),
+        ({"name": "ana", "display_name": "a\u0000"}, "name_malformed"),
         ({"name": "ana", "age": 3}, "field_unknown"),
     ],
 )
