@@ -21,7 +21,7 @@ from accounting.domain.rate_cards import RateCard
 from accounting.domain.rating import Group, Rating
 from accounting.domain.statements import Month
 from accounting.queries import rates
-from accounting.queries.evidence_sql import RECENT
+from accounting.queries.evidence_sql import RECENT, REPORTED
 from accounting.staging import TIER_NAMES, TIERS
 from ledger.sql import server_cursor
 
@@ -250,17 +250,7 @@ _LIVE = f"""
 WITH live AS MATERIALIZED (
     SELECT a.* FROM quota_allocation a
     WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
-), reported AS MATERIALIZED (
-    SELECT o.pool_id, j.job
-    FROM accounting_openusage o
-    JOIN accounting_usagekey k ON k.organization_id = o.organization_id
-        AND k.source_id = o.source_id AND k.key = o.key
-    JOIN accounting_usagerecord r ON r.organization_id = k.organization_id
-        AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
-    CROSS JOIN LATERAL unnest(ARRAY[o.key, r.labels->>'job_id']) AS j(job)
-    WHERE o.organization_id = %(organization)b AND j.job IS NOT NULL
-        AND o.pool_id IN (SELECT pool_id FROM live)
-), used AS (
+), {REPORTED}, used AS (
     SELECT u.account_id, u.person_id, u.pool_id, s.tier, u.labels, s.units,
         NULL::numeric AS memory_gb, s.at AS started_at,
         least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step)) AS ended_at

@@ -39,16 +39,9 @@ _PACKED = """
     coalesce(string_agg(int8send(u.units), ''), '')
 """
 
-# Reversals (sign -1) take back what they repeat. What runs in an allocation is no record yet; one
-# that the scheduler reports as running counts once, as its record.
-USED = f"""
-WITH {_COUNTED}, pool AS MATERIALIZED (
-    SELECT DISTINCT pool_id FROM counted
-), live AS MATERIALIZED (
-    SELECT a.* FROM quota_allocation a
-    WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
-        AND a.account_id = ANY (%(members)b::uuid[]) AND a.pool_id IN (SELECT pool_id FROM pool)
-), reported AS MATERIALIZED (
+# The jobs that their scheduler reports as running, of the pools of `live`, by their key here.
+REPORTED = """
+reported AS MATERIALIZED (
     SELECT o.pool_id, j.job
     FROM accounting_openusage o
     JOIN accounting_usagekey k ON k.organization_id = o.organization_id
@@ -58,7 +51,19 @@ WITH {_COUNTED}, pool AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(ARRAY[o.key, r.labels->>'job_id']) AS j(job)
     WHERE o.organization_id = %(organization)b AND j.job IS NOT NULL
         AND o.pool_id IN (SELECT pool_id FROM live)
-), used AS (
+)
+"""
+
+# Reversals (sign -1) take back what they repeat. What runs in an allocation is no record yet; one
+# that the scheduler reports as running counts once, as its record.
+USED = f"""
+WITH {_COUNTED}, pool AS MATERIALIZED (
+    SELECT DISTINCT pool_id FROM counted
+), live AS MATERIALIZED (
+    SELECT a.* FROM quota_allocation a
+    WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
+        AND a.account_id = ANY (%(members)b::uuid[]) AND a.pool_id IN (SELECT pool_id FROM pool)
+), {REPORTED}, used AS (
     SELECT u.account_id, u.pool_id, u.sign * u.units AS units, u.started_at, u.ended_at
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b

@@ -15,13 +15,15 @@ from django.views.decorators.http import require_safe
 
 from frontend import history, parameters
 from frontend.pages import Page, PageRequest, page, render
+from frontend.reading import readable_accounts
 from ledger import queries
-from ledger.errors import Denied, Invalid, NotFound
+from ledger.errors import Invalid, NotFound
 from ledger.queries import EventRow
 from quota.event_reading import may_read, mentioned
-from tenancy import policy
 from tenancy import queries as tenancy
-from tenancy.domain.roles import LEDGER_READ, granting
+from tenancy.domain.roles import LEDGER_READ
+
+NOBODY = "The ledger is open to leads, approvers, finance, operators and auditors."
 
 PAGE_ROWS = 50
 SUBTREE_MAX = 1000
@@ -40,7 +42,7 @@ class Line:
 def events(request: PageRequest) -> HttpResponse:
     """Events, newest first, by account, person, type and time."""
     here = request.page
-    readable = _readable(here)
+    readable = readable_accounts(here, LEDGER_READ, otherwise=NOBODY)
     sees_all = here.organization.root_account_id in readable
     subject, subject_name = _subject(request, readable, sees_all=sees_all)
     is_account = bool(subject_name)
@@ -88,7 +90,7 @@ def events(request: PageRequest) -> HttpResponse:
 def event(request: PageRequest, event_id: str) -> HttpResponse:
     """One event with everything stored of it, and links to what it names."""
     here = request.page
-    _readable(here)
+    readable_accounts(here, LEDGER_READ, otherwise=NOBODY)
     found = queries.event(here.id, parameters.ident(event_id, what="event"))
     names = history.names_for(here.id, [found])
     if not may_read(here.actor, here.id, found):
@@ -104,17 +106,6 @@ def event(request: PageRequest, event_id: str) -> HttpResponse:
             "batch_id": found.payload.get("batch_id"),
         },
     )
-
-
-def _readable(here: Page) -> tuple[UUID, ...]:
-    readable = policy.accounts_with(here.actor, LEDGER_READ, here.id)
-    if not readable:
-        raise Denied(
-            "role_missing",
-            "The ledger is open to leads, approvers, finance, operators and auditors.",
-            facts={"permission": LEDGER_READ, "roles": list(granting(LEDGER_READ))},
-        )
-    return readable
 
 
 def _subject(

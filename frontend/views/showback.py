@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
@@ -20,12 +19,13 @@ from accounting.queries.showback import DIMENSIONS, Showback
 from accounting.queries.usage import UsageFilter, UsageRow
 from frontend import parameters, showback_charts
 from frontend.pages import Page, PageRequest, page, render
+from frontend.reading import account_of, readable_accounts
 from frontend.standing import accounts_below
-from ledger.errors import Denied, Invalid, NotFound
-from tenancy import policy
-from tenancy import queries as tenancy
-from tenancy.domain.roles import RATE_WRITE, READ, granting
+from ledger.errors import Invalid, NotFound
+from tenancy.domain.roles import RATE_WRITE, READ
 from tenancy.queries import AccountRow
+
+NOBODY = "What an account is charged is shown to people with a role on it or above it."
 
 LINES_SHOWN = 60
 CELLS_SHOWN = 100
@@ -71,8 +71,8 @@ class PoolUse:
 def showback(request: PageRequest) -> HttpResponse:
     """The page; the account, the month and the dimensions are in the address."""
     here = request.page
-    readable = _readable(here)
-    account = _account(request, readable)
+    readable = readable_accounts(here, READ, otherwise=NOBODY)
+    account = account_of(request, READ, readable)
     first = _month(request)
     by = _by(request)
     details = ("day", *(name for name in by if name != "day"))
@@ -129,7 +129,7 @@ def showback(request: PageRequest) -> HttpResponse:
 def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
     """Why this amount: the formula with its numbers, and the way down to the records."""
     here = request.page
-    account = _account(request, _readable(here))
+    account = account_of(request, READ, readable_accounts(here, READ, otherwise=NOBODY))
     first = _month(request)
     found = queries.showback(here.id, account.id, first, now=here.now, details=("day",))
     line = next((one for one in found.lines if queries.line_id(one) == line_id), None)
@@ -175,27 +175,6 @@ def _exact(line: Line) -> Decimal | None:
     if line.adjusts or line.key.kind != Kind.USAGE or line.price is None:
         return None
     return money.rounded(rating.charge(line.unit_seconds, line.price), 6)
-
-
-def _readable(here: Page) -> tuple[UUID, ...]:
-    readable = policy.accounts_with(here.actor, READ, here.id)
-    if not readable:
-        raise Denied(
-            "role_missing",
-            "What an account is charged is shown to people with a role on it or above it.",
-            facts={"permission": READ, "roles": list(granting(READ))},
-        )
-    return readable
-
-
-def _account(request: PageRequest, readable: tuple[UUID, ...]) -> AccountRow:
-    here = request.page
-    name = parameters.text(request.GET, "account")
-    if not name:
-        return tenancy.account(here.id, readable[0])
-    account = tenancy.account_by_name(here.id, name)
-    here.require(READ, account.id)
-    return account
 
 
 def _month(request: PageRequest) -> date:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -17,14 +16,16 @@ from accounting.queries.usage import UsageFilter, UsageRow
 from accounting.queries.use_by_day import use_by_day
 from accounting.staging import TIER_NAMES
 from frontend import charts, parameters
-from frontend.pages import Page, PageRequest, page, render
+from frontend.pages import PageRequest, page, render
+from frontend.reading import account_of, readable_accounts
 from frontend.standing import accounts_below
-from ledger.errors import Denied, Invalid
+from ledger.errors import Invalid
 from quota.queries import PoolRow, pools_with_weights
-from tenancy import policy
 from tenancy import queries as tenancy
-from tenancy.domain.roles import LEDGER_READ, READ, granting
+from tenancy.domain.roles import LEDGER_READ, READ
 from tenancy.queries import AccountRow
+
+NOBODY = "Use is shown to people with a role on the account or above it."
 
 PAGE_ROWS = 50
 RUNNING_SHOWN = 20
@@ -47,8 +48,8 @@ class PoolUse:
 def usage(request: PageRequest) -> HttpResponse:
     """The table and its filters, all in the address."""
     here = request.page
-    readable = _readable(here)
-    account = _account(request, readable)
+    readable = readable_accounts(here, READ, otherwise=NOBODY)
+    account = account_of(request, READ, readable)
     since, until = parameters.period(request.GET, today=here.today)
     pools = pools_with_weights(here.id)
     chosen = _filter(request, account, pools, since, until)
@@ -98,8 +99,8 @@ def usage(request: PageRequest) -> HttpResponse:
 def usage_records(request: PageRequest) -> HttpResponse:
     """The single records behind a number: same filters, running ones included."""
     here = request.page
-    readable = _readable(here)
-    account = _account(request, readable)
+    readable = readable_accounts(here, READ, otherwise=NOBODY)
+    account = account_of(request, READ, readable)
     since, until = parameters.period(request.GET, today=here.today)
     chosen = _filter(request, account, pools_with_weights(here.id), since, until)
     rows = records.records(
@@ -138,7 +139,7 @@ def usage_records(request: PageRequest) -> HttpResponse:
 def batch(request: PageRequest, batch_id: str) -> HttpResponse:
     """A batch as the ledger vouches for it, with the records the viewer may see."""
     here = request.page
-    readable = _readable(here)
+    readable = readable_accounts(here, READ, otherwise=NOBODY)
     facts = batches.batch(here.id, parameters.ident(batch_id, what="batch"))
     after = parameters.integer(request.GET, "after_row", default=batches.ROW_FIRST)
     rows = batches.batch_rows(
@@ -155,28 +156,6 @@ def batch(request: PageRequest, batch_id: str) -> HttpResponse:
             "sees_event": LEDGER_READ in here.held,
         },
     )
-
-
-def _readable(here: Page) -> tuple[UUID, ...]:
-    """Where the person's view begins; refuses somebody without any."""
-    readable = policy.accounts_with(here.actor, READ, here.id)
-    if not readable:
-        raise Denied(
-            "role_missing",
-            "Use is shown to people with a role on the account or above it.",
-            facts={"permission": READ, "roles": list(granting(READ))},
-        )
-    return readable
-
-
-def _account(request: PageRequest, readable: tuple[UUID, ...]) -> AccountRow:
-    here = request.page
-    name = parameters.text(request.GET, "account")
-    if not name:
-        return tenancy.account(here.id, readable[0])
-    account = tenancy.account_by_name(here.id, name)
-    here.require(READ, account.id)
-    return account
 
 
 def _filter(
