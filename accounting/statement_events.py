@@ -69,6 +69,21 @@ class CommitmentAgreed(Event):
         return f"commitment:{self.commitment_id}"
 
 
+@event("statement.commitment_ended")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitmentEnded(Event):
+    """The commitment ends early: `until_month` is the last one charged, and `charge` is added to
+    its statement once."""
+
+    commitment_id: UUID
+    until_month: date
+    charge: Decimal
+
+    @property
+    def stream(self) -> str:
+        return f"commitment:{self.commitment_id}"
+
+
 class _OfMonth(Event):
     """An event in the history of one month's statements."""
 

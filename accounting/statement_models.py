@@ -54,6 +54,7 @@ class Commitment(models.Model):
     amount = models.DecimalField(**MONEY)
     from_month = models.DateField()
     until_month = models.DateField(null=True)
+    ending_charge = models.DecimalField(**MONEY, default=0)
 
     class Meta:
         db_table = "accounting_commitment"

@@ -61,11 +61,23 @@ def commitment_agreed(run: Run) -> None:
             data = event.data
             cursor.execute(
                 "INSERT INTO accounting_commitment (organization_id, id, account_id, amount, "
-                "from_month, until_month) VALUES (%b, %b, %b, %b, %b, %b)",
+                "from_month, until_month, ending_charge) VALUES (%b, %b, %b, %b, %b, %b, 0)",
                 (
                     *(event.organization_id, data.commitment_id, data.account_id, data.amount),
                     *(data.from_month, data.until_month),
                 ),
+            )
+
+
+def commitment_ended(run: Run) -> None:
+    """Commitments that end early."""
+    with server_cursor() as cursor:
+        for event in run:
+            data = event.data
+            cursor.execute(
+                "UPDATE accounting_commitment SET until_month = %b, ending_charge = %b "
+                "WHERE organization_id = %b AND id = %b",
+                (data.until_month, data.charge, event.organization_id, data.commitment_id),
             )
 
 
@@ -136,6 +148,7 @@ PROJECTORS = (
     _projector(ev.StatementTermsSet.event_type, terms_set, _TERMS),
     _projector(ev.CreditGranted.event_type, credit_granted, _CREDIT),
     _projector(ev.CommitmentAgreed.event_type, commitment_agreed, _COMMITMENT),
+    _projector(ev.CommitmentEnded.event_type, commitment_ended, _COMMITMENT),
     _projector(ev.StatementClosing.event_type, closing, _CLOSE),
     _projector(ev.StatementCloseConfirmed.event_type, confirmed, _CLOSE),
     _projector(ev.StatementDrawn.event_type, drawn, _CLOSE),

@@ -87,6 +87,7 @@ SENTENCES = {
     "{tier}",
     "allocation.started": "{allocation_id} runs with {units} units of {pool_id}, {tier}",
     "allocation.leases_renewed": "Running jobs in {pool_id} were heard of",
+    "allocation.work_measured": "Running jobs in {pool_id} told of their work",
     "allocation.resized": "{allocation_id} of {account_id} now has {units} units of {pool_id}, "
     "before {units_before}",
     "allocation.promoted": "{allocation_id} of {account_id}: {units} units of {pool_id} rose "
@@ -140,6 +141,8 @@ SENTENCES = {
     "statement.credit_granted": "{account_id} was given back {amount} in the statement of {month}",
     "statement.commitment_agreed": "{account_id} is charged at least {amount} a month from "
     "{from_month}",
+    "statement.commitment_ended": "A commitment ends early, with {until_month}; ending it costs "
+    "{charge}",
     "statement.closing": "The month {month} began to close",
     "statement.close_confirmed": "A second person confirmed the close of {month}",
     "statement.drawn": "{lines} lines of {month} drawn: {amount}",

@@ -25,6 +25,16 @@ class PriceWish:
     grade: str | None = None
     contracted_price: Decimal | None = None
 
+    def line(self, flavor: UUID) -> RateLine:
+        """The same of a flavor by its id."""
+        return RateLine(
+            flavor=flavor,
+            tier=self.tier,
+            grade=self.grade,
+            list_price=self.list_price,
+            contracted_price=self.contracted_price,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishRateCard:
@@ -60,13 +70,7 @@ def publish_rate_card(command: PublishRateCard, unit: Unit) -> RateVersionRef:
     rate_cards.check_currency(command.currency, currency)
     flavors = _flavors(unit)
     lines = tuple(
-        RateLine(
-            flavor=_flavor(wish.flavor, flavors, f"lines[{at}].flavor"),
-            tier=wish.tier,
-            grade=wish.grade,
-            list_price=wish.list_price,
-            contracted_price=wish.contracted_price,
-        )
+        wish.line(flavor_named(wish.flavor, flavors, f"lines[{at}].flavor"))
         for at, wish in enumerate(command.lines)
     )
     rate_cards.check_lines(lines)
@@ -76,7 +80,7 @@ def publish_rate_card(command: PublishRateCard, unit: Unit) -> RateVersionRef:
         effective_from=command.effective_from or unit.now,
         effective_until=command.effective_until,
         lines=lines,
-        memory_flavor=None if memory is None else _flavor(memory, flavors, "memory_flavor"),
+        memory_flavor=None if memory is None else flavor_named(memory, flavors, "memory_flavor"),
     )
     rate_cards.check_publish(
         rates.rate_card(unit.organization_id),
@@ -198,7 +202,12 @@ def _flavors(unit: Unit) -> dict[str, UUID]:
         )
 
 
-def _flavor(name: str, flavors: dict[str, UUID], place: str) -> UUID:
+def flavor_named(name: str, flavors: dict[str, UUID], place: str) -> UUID:
+    """The id of a flavor.
+
+    Raises:
+        NotFound: `flavor_unknown`, at `place`.
+    """
     if name not in flavors:
         raise NotFound(
             "flavor_unknown", f"No flavor is named {name[:80]!r}; define it first.", field=place

@@ -160,6 +160,55 @@ def agree_commitment(command: AgreeCommitment, unit: Unit) -> MonthRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndCommitment:
+    """A commitment ends before it was to. Up to `last_month`, that included, it is charged as agreed,
+    and later not at all. The reason goes with the command.
+
+    Attributes:
+        last_month: one that is not over, before the month in which it ends anyway.
+        charge: what ending costs, once, in the statement of the last month; 0: nothing.
+    """
+
+    commitment_id: UUID
+    last_month: date
+    charge: Decimal = Decimal(0)
+
+
+@handles(EndCommitment, permission=RATE_WRITE)
+def end_commitment(command: EndCommitment, unit: Unit) -> MonthRef:
+    """Record the end."""
+    _check_reason(unit)
+    place = _lock(unit)
+    month = statements.month_of(command.last_month, place.zone)
+    found = queries.commitment(unit.organization_id, command.commitment_id)
+    if found is None:
+        raise NotFound("commitment_unknown", "There is no such commitment.", field="commitment")
+    _check_not_over(month, unit, field="last_month")
+    _check_open(unit, month)
+    if month.first < found.month:
+        raise Invalid(
+            "month_malformed",
+            f"The commitment begins in {found.month:%Y-%m}; it ends then or later.",
+            field="last_month",
+        )
+    if found.about is not None and month.first >= found.about:
+        raise Refused(
+            "commitment_ends_already",
+            f"The commitment ends with {found.about:%Y-%m} as it is.",
+            field="last_month",
+            facts={"until_month": f"{found.about:%Y-%m}"},
+        )
+    if command.charge:
+        _check_amount(command.charge, place, field="charge")
+    unit.record(
+        events.CommitmentEnded(
+            commitment_id=command.commitment_id, until_month=month.first, charge=command.charge
+        )
+    )
+    return MonthRef(month=month.first, id=command.commitment_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartClose:
     """Begin to close a month: nobody can change its prices from here on, and there is no way back.
 
@@ -315,13 +364,13 @@ def _check_not_over(month: Month, unit: Unit, *, field: str) -> None:
         )
 
 
-def _check_amount(amount: Decimal, place: _Ground) -> None:
+def _check_amount(amount: Decimal, place: _Ground, *, field: str = "amount") -> None:
     places = money.minor_places(place.currency)
     if not amount.is_finite() or not 0 < amount <= AMOUNT_MAX or amount != round(amount, places):
         raise Invalid(
             "amount_out_of_range",
             f"An amount is above 0, in {place.currency}, with at most {places} decimals.",
-            field="amount",
+            field=field,
             facts={"maximum": int(AMOUNT_MAX), "places": places},
         )
 

@@ -39,6 +39,19 @@ class Kind(StrEnum):
     ADJUSTMENT = "adjustment"
 
 
+FORMULAS = {
+    Kind.USAGE: "unit-seconds × price ÷ 3600, rounded once, half to even",
+    Kind.IDLE: "unit-seconds promised and not in use × price of the guaranteed tier × idle share "
+    "÷ 3600",
+    Kind.LENDING: "−(unit-seconds lent × price of the guaranteed tier × lending share ÷ 3600)",
+    Kind.DISCOUNT: "−(lines of guaranteed use × rate of the ladder at the utilization)",
+    Kind.COMMITMENT: "what was committed − what was charged for use, idle guarantees, lending and "
+    "discounts, at least 0, + what ending early costs",
+    Kind.CREDIT: "−(what finance gave back)",
+    Kind.ADJUSTMENT: "what the month would be charged with all that is known now − what it was "
+    "charged so far",
+}
+"""In words, for whoever asks why."""
 RATED = (Kind.USAGE, Kind.IDLE, Kind.LENDING, Kind.DISCOUNT)
 """Follow from use, promises and prices, so they are worked out anew when use comes late."""
 
@@ -313,9 +326,14 @@ def commitment(
     ref: Hashable,
     account: Hashable,
     above: tuple[Hashable, ...],
+    ending: Decimal = Decimal(0),
 ) -> Line | None:
     """What is missing to the amount that an account, with all below it, has committed to. Counts
-    the lines of use, idle guarantees, lending and discounts of the month; None: nothing is."""
+    the lines of use, idle guarantees, lending and discounts of the month; None: nothing is.
+
+    Args:
+        ending: what is charged besides, since the commitment ends early with this month.
+    """
     spent = money.total(
         [
             line.amount
@@ -323,14 +341,15 @@ def commitment(
             if account in line.key.above and line.key.kind in RATED and not line.adjusts
         ]
     )
-    missing = money.EXACT.subtract(amount, spent)
+    missing = money.EXACT.add(max(Decimal(0), money.EXACT.subtract(amount, spent)), ending)
     if missing <= 0:
         return None
     return Line(
         key=Key(kind=Kind.COMMITMENT, account=account, above=above, ref=ref),
         amount=missing,
         list_amount=missing,
-        facts={"committed": _text(amount), "charged": _text(spent)},
+        facts={"committed": _text(amount), "charged": _text(spent)}
+        | ({"ending": _text(ending)} if ending else {}),
     )
 
 

@@ -51,7 +51,7 @@ JOIN tenancy_account a ON a.organization_id = r.organization_id AND a.id = r.acc
 JOIN tenancy_person p ON p.organization_id = r.organization_id AND p.id = r.person_id
 JOIN quota_pool q ON q.organization_id = r.organization_id AND q.id = r.pool_id
 WHERE r.organization_id = %b AND r.sign = 1
-    AND r.account_id IN (SELECT t.id FROM tenancy_account t
+    AND (NOT %b OR r.account_id = %b) AND r.account_id IN (SELECT t.id FROM tenancy_account t
         WHERE t.organization_id = %b AND t.ancestors @> ARRAY[%b::uuid])
     AND r.started_at < least(%b::timestamptz, %b::timestamptz)
     AND (r.ended_at IS NULL OR r.ended_at > %b)
@@ -65,6 +65,7 @@ def records(
     since: datetime,
     until: datetime,
     now: datetime,
+    own_only: bool = False,
     after: Place | None = None,
     limit: int = 50,
 ) -> list[RecordRow]:
@@ -72,11 +73,12 @@ def records(
 
     Args:
         chosen: account, person, pool and tier; its days as instants are `since` and `until`.
+        own_only: of the account itself, not of what is below it.
         after: continue behind this record.
         limit: at most PAGE_MAX.
     """
     sql, values = _RECORDS, [now, until, now, since, organization_id]
-    values += [organization_id, chosen.account_id, until, now, since]
+    values += [own_only, chosen.account_id, organization_id, chosen.account_id, until, now, since]
     for column, value in (
         ("person_id", chosen.person_id),
         ("pool_id", chosen.pool_id),

@@ -55,13 +55,15 @@ _CLOSE = (
 )
 
 
-def closes(organization_id: UUID, *, limit: int = CLOSES_SHOWN) -> list[CloseRow]:
-    """Closes, the latest month first."""
+def closes(
+    organization_id: UUID, *, before: date | None = None, limit: int = CLOSES_SHOWN
+) -> list[CloseRow]:
+    """Closes, the latest month first; `before`: only of months before one."""
     with server_cursor() as cursor:
         rows = cursor.execute(
             f"SELECT {_CLOSE} FROM accounting_monthclose WHERE organization_id = %b "
-            "ORDER BY month DESC LIMIT %b",
-            (organization_id, limit),
+            "AND month < %b ORDER BY month DESC LIMIT %b",
+            (organization_id, before or date.max, limit),
         ).fetchall()
     names = _CLOSE.split(", ")
     return [CloseRow(**dict(zip(names, row, strict=True))) for row in rows]
@@ -77,6 +79,18 @@ def close(organization_id: UUID, month: date) -> CloseRow | None:
     if row is None:
         return None
     return CloseRow(**dict(zip(_CLOSE.split(", "), row, strict=True)))
+
+
+def turn(rows: Sequence[CloseRow], *, this_month: date) -> date | None:
+    """The month whose turn it is: after the last one, or at first the one before this; none while
+    one is closing.
+
+    Args:
+        rows: closes, the latest first.
+    """
+    if not rows:
+        return statements.month_before(this_month)
+    return statements.month_after(rows[0].month) if rows[0].state == "closed" else None
 
 
 def closed_until(organization_id: UUID) -> datetime | None:
@@ -147,10 +161,10 @@ def commitments_of(here: Ground, charged: Sequence[Line]) -> list[Line]:
     """What is missing to commitments, given everything else that is charged."""
     with server_cursor() as cursor:
         rows = cursor.execute(
-            "SELECT id, account_id, amount FROM accounting_commitment "
-            "WHERE organization_id = %b AND from_month <= %b "
+            "SELECT id, account_id, amount, CASE WHEN until_month = %b THEN ending_charge ELSE 0 "
+            "END FROM accounting_commitment WHERE organization_id = %b AND from_month <= %b "
             "AND (until_month IS NULL OR until_month >= %b) ORDER BY id",
-            (here.organization_id, here.month.first, here.month.first),
+            (here.month.first, here.organization_id, here.month.first, here.month.first),
         ).fetchall()
     found = [
         lines.commitment(
@@ -159,47 +173,87 @@ def commitments_of(here: Ground, charged: Sequence[Line]) -> list[Line]:
             ref=id_,
             account=account,
             above=here.trees[-1][account],
+            ending=_plain(ending, here.places),
         )
-        for id_, account, amount in rows
+        for id_, account, amount, ending in rows
     ]
     return [line for line in found if line is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class GrantRow:
-    """A credit or a commitment as a page lists it: `month` is its statement, or the first of
-    them; `about` what a credit makes good, or the last month of a commitment."""
+    """A credit or a commitment as it is listed: `month` is its statement, or the first of them;
+    `about` what a credit makes good, or the last month of a commitment; `ending` what ending a
+    commitment early costs in its last month."""
 
+    id: UUID
     account_id: UUID
     month: date
     about: date | None
     amount: Decimal
     reason: str
+    ending: Decimal
 
 
-def credit_rows(organization_id: UUID, *, limit: int = GRANTS_SHOWN) -> list[GrantRow]:
-    """Credits, the latest first."""
+def credit_rows(
+    organization_id: UUID,
+    *,
+    before: tuple[date, UUID] | None = None,
+    limit: int = GRANTS_SHOWN,
+) -> list[GrantRow]:
+    """Credits, the latest first; `before`: month and id of the last one of the page before."""
     return _grants(
-        "SELECT account_id, month, about, amount, reason FROM accounting_credit",
+        "SELECT id, account_id, month, about, amount, reason, 0::numeric FROM accounting_credit",
+        "month",
         organization_id,
+        before,
         limit,
     )
 
 
-def commitment_rows(organization_id: UUID, *, limit: int = GRANTS_SHOWN) -> list[GrantRow]:
-    """Commitments, the latest first."""
+def commitment_rows(
+    organization_id: UUID,
+    *,
+    before: tuple[date, UUID] | None = None,
+    limit: int = GRANTS_SHOWN,
+) -> list[GrantRow]:
+    """Commitments, the latest first; `before` as of `credit_rows`."""
     return _grants(
-        "SELECT account_id, from_month, until_month, amount, '' FROM accounting_commitment",
+        "SELECT id, account_id, from_month, until_month, amount, '', ending_charge "
+        "FROM accounting_commitment",
+        "from_month",
         organization_id,
+        before,
         limit,
     )
 
 
-def _grants(statement: str, organization_id: UUID, limit: int) -> list[GrantRow]:
+def commitment(organization_id: UUID, commitment_id: UUID) -> GrantRow | None:
+    """One commitment."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT id, account_id, from_month, until_month, amount, '', ending_charge "
+            "FROM accounting_commitment WHERE organization_id = %b AND id = %b",
+            (organization_id, commitment_id),
+        ).fetchone()
+    return None if row is None else GrantRow(*row)
+
+
+def _grants(
+    statement: str,
+    month: str,
+    organization_id: UUID,
+    before: tuple[date, UUID] | None,
+    limit: int,
+) -> list[GrantRow]:
+    where, values = "", []
+    if before is not None:
+        where, values = f"AND ({month}, id) < (%b, %b)", [*before]
     with server_cursor() as cursor:
         rows = cursor.execute(
-            f"{statement} WHERE organization_id = %b ORDER BY 2 DESC, id DESC LIMIT %b",
-            (organization_id, limit),
+            f"{statement} WHERE organization_id = %b {where} ORDER BY {month} DESC, id DESC "
+            "LIMIT %b",
+            (organization_id, *values, limit),
         ).fetchall()
     return [GrantRow(*row) for row in rows]
 

@@ -1,12 +1,19 @@
 """The forms of credits, commitments and terms: shape and types only."""
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from uuid import UUID
 
 from django import forms
 
-from accounting.commands.statements import AgreeCommitment, GrantCredit, SetStatementTerms
+from accounting.commands.statements import (
+    AgreeCommitment,
+    EndCommitment,
+    GrantCredit,
+    SetStatementTerms,
+)
 from accounting.domain.lines import Terms
 from frontend.forms.fields import reason
 from frontend.numbers import plain
@@ -75,6 +82,35 @@ class CommitmentForm(forms.Form):
             amount=values["amount"],
             from_month=values["from_month"],
             until_month=values["until_month"],
+        )
+
+
+class EndingForm(forms.Form):
+    """A commitment that ends before it was to."""
+
+    commitment = forms.ChoiceField(label="Commitment")
+    last_month = MonthField(
+        label="Last month", help_text="The last one that is charged; this one or later."
+    )
+    charge = forms.DecimalField(
+        required=False,
+        label="Ending it costs",
+        help_text="Charged once, in the statement of the last month. Empty: nothing.",
+    )
+    reason = reason()
+
+    def __init__(self, *args: Any, commitments: Sequence[tuple[str, str]] = (), **how: Any) -> None:
+        """`commitments`: id and words of those that can be ended."""
+        super().__init__(*args, **how)
+        self.fields["commitment"].choices = [("", "choose"), *commitments]
+
+    def command(self, account_id: Any = None) -> EndCommitment:
+        """What the valid form asks for."""
+        values = self.cleaned_data
+        return EndCommitment(
+            commitment_id=UUID(values["commitment"]),
+            last_month=values["last_month"],
+            charge=values["charge"] or Decimal(0),
         )
 
 

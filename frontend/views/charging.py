@@ -1,5 +1,6 @@
 """Finance grants credits, agrees commitments and sets the terms of statements."""
 
+from datetime import date
 from typing import Any
 
 from django.contrib import messages
@@ -8,7 +9,7 @@ from django.urls import reverse
 
 from accounting.queries import showback as showback_queries
 from accounting.queries import statements as queries
-from frontend.forms.money import CommitmentForm, CreditForm, TermsForm, terms_initial
+from frontend.forms.money import CommitmentForm, CreditForm, EndingForm, TermsForm, terms_initial
 from frontend.forms.sending import Sent, form_status, send
 from frontend.pages import Page, PageRequest, page, render
 from ledger import scope
@@ -20,14 +21,20 @@ from tenancy.domain.roles import RATE_WRITE
 DONE = {
     "credit": "The credit is on the statement.",
     "commitment": "The commitment is agreed.",
+    "ending": "The commitment ends early.",
     "terms": "The terms are set.",
 }
-FORMS: dict[str, Any] = {"credit": CreditForm, "commitment": CommitmentForm, "terms": TermsForm}
+FORMS: dict[str, Any] = {
+    "credit": CreditForm,
+    "commitment": CommitmentForm,
+    "ending": EndingForm,
+    "terms": TermsForm,
+}
 
 
 @page(reads=False)
 def charging(request: PageRequest) -> HttpResponse:
-    """The three forms, and what was granted and agreed (GET); save one of them (POST)."""
+    """The forms, and what was granted and agreed (GET); save one of them (POST)."""
     here = request.page
     with scope.reading(here.id):
         here.require(RATE_WRITE, here.organization.root_account_id)
@@ -39,15 +46,13 @@ def charging(request: PageRequest) -> HttpResponse:
             "names": showback_queries.names_of(here.id),
         }
     initial = terms_initial(terms.terms, two_persons=terms.two_persons, month=month)
-    forms = {
-        name: form(prefix=name, initial=initial if name == "terms" else None)
-        for name, form in FORMS.items()
-    }
+    extra = {"ending": {"commitments": _choices(shown, month)}, "terms": {"initial": initial}}
+    forms = {name: form(prefix=name, **extra.get(name, {})) for name, form in FORMS.items()}
     what = request.POST.get("what", "")
     sent = Sent(None, form_key=request.POST.get("key") or new_id())
     form = forms["credit"]
     if request.method == "POST" and what in FORMS:
-        form = forms[what] = FORMS[what](request.POST, prefix=what)
+        form = forms[what] = FORMS[what](request.POST, prefix=what, **extra.get(what, {}))
         if form.is_valid():
             sent = _send(request, here, what, form)
             if sent.result is not None:
@@ -67,6 +72,15 @@ def charging(request: PageRequest) -> HttpResponse:
         },
         status=form_status(request, form, notice=sent.notice),
     )
+
+
+def _choices(shown: dict[str, Any], month: date) -> list[tuple[str, str]]:
+    """The commitments that go on after this month, in words."""
+    return [
+        (str(row.id), f"{shown['names'][row.account_id]}: {row.amount:,.2f} from {row.month:%Y-%m}")
+        for row in shown["commitments"]
+        if row.about is None or row.about > month
+    ]
 
 
 def _send(request: PageRequest, here: Page, what: str, form: Any) -> Sent:

@@ -1,7 +1,5 @@
 """Months and how they close: what is odd first, then no way back."""
 
-from datetime import date
-
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -11,10 +9,9 @@ from accounting import statement_month
 from accounting.commands.statements import ConfirmClose
 from accounting.domain import statements
 from accounting.queries import statements as queries
-from accounting.queries.statements import CloseRow
 from frontend.forms.rates import CloseForm, ReasonForm
 from frontend.forms.sending import Sent, form_status, send
-from frontend.pages import Page, PageRequest, page, render
+from frontend.pages import PageRequest, page, render
 from ledger import scope
 from ledger.errors import Denied
 from ledger.ids import new_id
@@ -28,7 +25,7 @@ def closes(request: PageRequest) -> HttpResponse:
     with scope.reading(here.id):
         here.require(RATE_WRITE, here.organization.root_account_id)
         rows = queries.closes(here.id)
-        month = _next(here, rows)
+        month = queries.turn(rows, this_month=here.today.replace(day=1))
         over = month is not None and statements.month_of(month, here.zone).end <= here.now
         findings = statement_month.findings(here.id, month, now=here.now) if over and month else []
         terms = queries.terms_of(here.id, month or here.today.replace(day=1))
@@ -84,10 +81,3 @@ def confirm_close(request: PageRequest) -> HttpResponse:
             messages.error(request, str(error))
     return HttpResponseRedirect(reverse("closes"))
 
-
-def _next(here: Page, rows: list[CloseRow]) -> date | None:
-    """The month whose turn it is: after the last one, or at first the one before this; none while
-    one is closing."""
-    if not rows:
-        return statements.month_before(here.today.replace(day=1))
-    return statements.month_after(rows[0].month) if rows[0].state == "closed" else None

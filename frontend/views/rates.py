@@ -9,7 +9,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounting.commands.rates import PublishRateCard, WithdrawRateCard
 from accounting.domain import statements
-from accounting.domain.rate_cards import RateLine
 from accounting.queries import rate_preview, rates
 from accounting.queries import showback as showback_queries
 from accounting.queries.rate_preview import RatePreview
@@ -161,16 +160,7 @@ def _preview(here: Page, command: PublishRateCard, known: dict[str, UUID]) -> Ra
     return rate_preview.would_have_cost(
         here.id,
         statements.month_before(here.today.replace(day=1)),
-        lines=tuple(
-            RateLine(
-                flavor=known[wish.flavor],
-                tier=wish.tier,
-                grade=wish.grade,
-                list_price=wish.list_price,
-                contracted_price=wish.contracted_price,
-            )
-            for wish in command.lines
-        ),
+        lines=tuple(wish.line(known[wish.flavor]) for wish in command.lines),
         memory_flavor=None if memory is None else known[memory],
         now=here.now,
     )

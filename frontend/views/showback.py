@@ -159,6 +159,7 @@ def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
             "row": _row(line, names),
             "of_kind": KIND_WORDS[line.key.kind],
             "currency": found.ground.currency,
+            "formula": lines.FORMULAS[line.kind],
             "exact": _exact(line),
             "promised": Decimal(line.facts.get("promised", 0)),
             "version": version,
