@@ -76,10 +76,13 @@ class _OfGuarantee(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuaranteeWatched(_OfGuarantee):
     """The guarantee lies idle: `utilisation` is the share of it in use, 0 to 1. If it stays so, the
-    idle part leaves it at `due_at` at the earliest."""
+    idle part leaves it at `due_at` at the earliest: as far as neither `p95` of use over the watch
+    nor what is `in_use` needs it."""
 
     utilisation: Decimal
     due_at: datetime
+    p95: int | None = None
+    in_use: int | None = None
 
 
 @event("reclaim.cleared")

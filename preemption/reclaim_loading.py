@@ -194,12 +194,25 @@ ORDER BY account_id, ends_at DESC
 
 
 def guarantees(
-    organization_id: UUID, pool_id: UUID, pool_rule: PoolRule, *, start: datetime, now: datetime
+    organization_id: UUID,
+    pool_id: UUID,
+    pool_rule: PoolRule,
+    *,
+    start: datetime,
+    now: datetime,
+    also: Mapping[UUID, int] | None = None,
 ) -> PoolGuarantees:
-    """Guarantees of a pool with their use over the full hours of [start, now)."""
+    """Guarantees of a pool with their use over the full hours of [start, now).
+
+    Args:
+        also: accounts that are looked at as if they were promised so many units, where they have
+            no guarantee now: it may have left them whole.
+    """
     here = (organization_id, pool_id)
     with server_cursor() as cursor:
         rows = cursor.execute(_GUARANTEES, here).fetchall()
+        known = {row[0] for row in rows}
+        rows += [(one, n, False, start) for one, n in (also or {}).items() if one not in known]
         if not rows:
             return PoolGuarantees(known_until=None)
         held = cursor.execute(_HELD, (*here, now)).fetchall()

@@ -71,4 +71,11 @@ class ReclaimState(models.Model):
         ]
         indexes = [
             models.Index("organization_id", "pool_id", name="preemption_reclaimstate_pool"),
+            models.Index(
+                "organization_id",
+                models.F("at").desc(),
+                "account_id",
+                "pool_id",
+                name="preemption_reclaimstate_board",
+            ),
         ]

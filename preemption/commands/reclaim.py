@@ -10,6 +10,7 @@ from ledger.errors import Refused
 from ledger.execution import Unit, handles
 from preemption import reclaim_events as ev
 from preemption import reclaim_loading as loading
+from preemption.domain.need import need
 from preemption.domain.reclaim import ReclaimRule, Stage, idle_units, latest
 from preemption.reclaim_loading import Guarantee, PoolRule, Standing
 from quota.commands import reclaiming
@@ -77,7 +78,8 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
             in_use = max(one.in_use, held.get(one.account_id, 0))
             counts["demoted"] += _demote(unit, one, stage, in_use, pool_rule.rule, place)
         else:
-            _tell(unit, one, stage, pool_rule.rule, place)
+            in_use = max(one.in_use, held.get(one.account_id, 0))
+            _tell(unit, one, stage, in_use, pool_rule, place)
             counts["watched" if stage.name == "watch" else "cleared"] += 1
     return Reclaimed(**counts, settled=settled)
 
@@ -138,13 +140,24 @@ def _is_watched(one: Guarantee, stands: Standing | None) -> bool:
     return stands is not None and stands.state == "watched" and stands.guarantee == one.units
 
 
-def _tell(unit: Unit, one: Guarantee, stage: Stage, rule: ReclaimRule, place: dict) -> None:
-    share = _share(stage)
+def _tell(
+    unit: Unit, one: Guarantee, stage: Stage, in_use: int, pool_rule: PoolRule, place: dict
+) -> None:
+    rule, said = pool_rule.rule, {"guarantee": one.units, "utilisation": _share(stage)}
     if stage.name == "cleared":
-        unit.record(ev.GuaranteeCleared(**place, guarantee=one.units, utilisation=share))
+        unit.record(ev.GuaranteeCleared(**place, **said))
         return
     due_at = unit.now + timedelta(seconds=rule.window_seconds - rule.watch_seconds)
-    unit.record(ev.GuaranteeWatched(**place, guarantee=one.units, utilisation=share, due_at=due_at))
+    found = need(one.history(pool_rule), rule, last=rule.watch_seconds, in_use=in_use)
+    unit.record(
+        ev.GuaranteeWatched(
+            **place,
+            **said,
+            due_at=due_at,
+            p95=None if found is None else found.p95,
+            in_use=in_use,
+        )
+    )
 
 
 def _demote(
