@@ -3,6 +3,7 @@
 import importlib
 
 from accounting import verification as accounting_verification
+from accounting.budget_projectors import PROJECTORS as BUDGETS
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
 from accounting.queries import evidence
@@ -22,6 +23,7 @@ from quota.allocation_projectors import PROJECTORS as ALLOCATIONS
 from quota.attachment_verification import verify_attachments
 from quota.cycle_projectors import PROJECTORS as CYCLES
 from quota.loading import allocations
+from quota.measuring_projectors import PROJECTORS as WORK
 from quota.projectors import PROJECTORS as QUOTA
 from quota.request_projectors import PROJECTORS as REQUESTS
 from quota.reservation_projectors import PROJECTORS as RESERVATIONS
@@ -79,11 +81,13 @@ def connect() -> None:
     projection.register(QUOTA)
     projection.register(ALLOCATIONS)
     projection.register(RESERVATIONS)
+    projection.register(WORK)
     projection.register(REQUESTS)
     projection.register(CYCLES)
     projection.register(ACCOUNTING)
     projection.register(RATES)
     projection.register(STATEMENTS)
+    projection.register(BUDGETS)
     projection.register(PREEMPTION)
     projection.register(RECLAIM)
     projection.on_rebuilt(accounting_rebuilt)

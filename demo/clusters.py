@@ -90,7 +90,8 @@ def _beats(
             one.key for one in records if one.start < at and (one.end is None or one.end > at)
         )
         if alive:
-            command = HeartbeatAllocations(messages=tuple(wire.Message(key=key) for key in alive))
+            beats = tuple(wire.HeartbeatMessage(key=key) for key in alive)
+            command = HeartbeatAllocations(messages=beats)
             yield Told(at=at, cluster=cluster, step=f"beat/{cluster}/{number}", command=command)
         # The last one is at `now`, so that every lease is whole when somebody looks.
         at, number = (min(at + BEAT, now) if at < now else now + BEAT), number + 1

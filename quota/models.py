@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from quota.allocation_models import AdmissionPolicy, Allocation, Holding
 from quota.cycle_models import CycleEntry, CyclePolicyRow, ReviewCycle
+from quota.measuring_models import AllocationWork
 from quota.request_models import (
     AttachmentContent,
     Delegation,
@@ -19,6 +20,7 @@ from quota.reservation_models import Reservation
 __all__ = (
     "AdmissionPolicy",
     "Allocation",
+    "AllocationWork",
     "AttachmentContent",
     "CycleEntry",
     "CyclePolicyRow",

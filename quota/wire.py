@@ -182,6 +182,34 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
     at: Instant | None = None
 
 
+Share = Annotated[float, Meta(ge=0, le=1)]
+Memory = Annotated[float, Meta(ge=0, lt=1e9)]
+Progress = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+
+
+class _Heartbeat(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    attempt: Attempt | None = None
+    pool: Name | None = None
+    at: Instant | None = None
+    compute_util: Share | None = None
+    memory_gb: Memory | None = None
+    progress: Progress | None = None
+
+    @property
+    def tells_of_work(self) -> bool:
+        """Whether it tells more than that the job is alive."""
+        told = (self.compute_util, self.memory_gb, self.progress)
+        return any(one is not None for one in told)
+
+
+class HeartbeatMessage(_Heartbeat, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    """The job is alive. `compute_util`: mean compute utilization since it was last told, 0 to 1;
+    `memory_gb`: memory of its units that it holds; `progress`: a count that changes as the work
+    gets on, such as steps done. Absent is unknown, never zero."""
+
+    key: Key
+
+
 class ResizeMessage(
     msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False
 ):
@@ -208,7 +236,7 @@ class ReleaseMessage(
     preempted: bool = False
 
 
-AnyMessage = Message | ResizeMessage | ReleaseMessage
+AnyMessage = Message | HeartbeatMessage | ResizeMessage | ReleaseMessage
 
 
 class MessageResult(msgspec.Struct, kw_only=True, gc=False):
@@ -240,6 +268,12 @@ class MessageBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     messages: list[Message]
 
 
+class HeartbeatBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to 10,000 messages, which count in this order."""
+
+    messages: list[HeartbeatMessage]
+
+
 class ResizeBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Up to 10,000 messages, which count in this order."""
 
@@ -265,6 +299,10 @@ class OneMessage(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     attempt: Attempt | None = None
     pool: Name | None = None
     at: Instant | None = None
+
+
+class OneHeartbeat(_Heartbeat, forbid_unknown_fields=True, frozen=True, kw_only=True, gc=False):
+    """The job in the address is alive; see `HeartbeatMessage`."""
 
 
 class OneResize(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):

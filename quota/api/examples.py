@@ -106,6 +106,18 @@ _RUNNING = _HELD | {
     "lease_until": "2026-11-29T12:15:20Z",
 }
 MESSAGES = request_example("Two jobs", {"messages": [{"key": "48300"}, {"key": "47110"}]})
+HEARTBEATS = request_example(
+    "Two jobs; one tells of its work",
+    {
+        "messages": [
+            {"key": "48300", "compute_util": 0.62, "memory_gb": 412.5, "progress": 1200},
+            {"key": "47110"},
+        ]
+    },
+)
+ONE_HEARTBEAT = request_example(
+    "Alive, and hardly busy", {"compute_util": 0.03, "memory_gb": 410, "progress": 1200}
+)
 RESIZES = request_example("One job", {"messages": [{"key": "48300", "units": 6}]})
 RELEASES = request_example(
     "One job", {"messages": [{"key": "48300", "at": "2026-11-29T13:00:00Z"}]}

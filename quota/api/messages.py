@@ -165,20 +165,21 @@ class HeartbeatOperation(_Telling):
     """Tell of jobs."""
 
     command = HeartbeatAllocations
-    message = wire.Message
+    message = wire.HeartbeatMessage
 
     @describe(
         "heartbeatAllocations",
         tag="allocations",
         summary="Running jobs are alive",
-        takes={JSON: wire.MessageBatch},
+        takes={JSON: wire.HeartbeatBatch},
         gives=wire.Told,
         parameters=(IDEMPOTENCY_KEY,),
         problems=(409,),
-        examples=(examples.MESSAGES, examples.TOLD),
+        examples=(examples.HEARTBEATS, examples.TOLD),
     )
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Each heartbeat extends the job's lease from the instant it speaks of."""
+        """Each heartbeat extends the job's lease from the instant it speaks of. It may tell of the
+        job's work: by that, allocations that lie idle are found."""
         return self.tell_many(request)
 
 
@@ -189,15 +190,16 @@ class HeartbeatOneOperation(HeartbeatOperation):
         "heartbeatAllocation",
         tag="allocations",
         summary="A running job is alive",
-        takes={JSON: wire.OneMessage},
+        takes={JSON: wire.OneHeartbeat},
         gives=wire.Told,
         parameters=(IDEMPOTENCY_KEY,),
         problems=(404, 409),
-        examples=(examples.ONE, examples.TOLD),
+        examples=(examples.ONE_HEARTBEAT, examples.TOLD),
     )
     def post(self, request: HttpRequest, key: str) -> HttpResponse:
-        """Each heartbeat extends the job's lease from the instant it speaks of."""
-        return self.tell_one(request, key, wire.OneMessage)
+        """Each heartbeat extends the job's lease from the instant it speaks of. It may tell of the
+        job's work: by that, allocations that lie idle are found."""
+        return self.tell_one(request, key, wire.OneHeartbeat)
 
 
 class ResizeOperation(_Telling):

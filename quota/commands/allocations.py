@@ -13,6 +13,7 @@ from ledger.execution import Unit, handles
 from quota import allocation_events as ev
 from quota import allocation_facts as facts
 from quota import allocation_words as words
+from quota import measuring_facts as measuring
 from quota import wire
 from quota.allocation_facts import StoredAllocation
 from quota.commands import settling
@@ -21,6 +22,7 @@ from quota.domain import lifecycle
 from quota.domain.book import Accounts, Book
 from quota.domain.lifecycle import Outcome
 from quota.loading import allocations as loading
+from quota.measuring_events import AllocationWorkMeasured, Measurement
 from tenancy.domain.roles import Scope
 
 
@@ -33,9 +35,9 @@ class StartAllocations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatAllocations:
-    """Running jobs are alive."""
+    """Running jobs are alive; some tell of their work."""
 
-    messages: tuple[wire.Message, ...]
+    messages: tuple[wire.HeartbeatMessage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ class _Desk:
         self._account_names = loading.account_names(here, accounts)
         self._events: list = []
         self._renewals: dict[UUID, list[ev.Renewal]] = {}
+        self._measurements: dict[UUID, list[Measurement]] = {}
         self._freed: set[UUID] = set()
         self._books: dict[UUID, tuple[Accounts, Book]] = {}
         if resizing:
@@ -175,6 +178,9 @@ class _Desk:
         after = settling.as_of(one, outcome.allocation)
         if outcome.changed:
             self._keep(one, after)
+        if outcome.code == "renewed" and message.tells_of_work:
+            told = measuring.measurement(after, message)
+            self._measurements.setdefault(after.value.pool, []).append(told)
         lapsed = outcome.changed and outcome.code in ("ended_otherwise", "already_ended")
         status = "changed" if outcome.changed and not lapsed else "unchanged"
         return wire.MessageResult(
@@ -241,6 +247,10 @@ class _Desk:
             *(
                 ev.AllocationLeasesRenewed(pool_id=pool_id, renewals=tuple(renewals))
                 for pool_id, renewals in self._renewals.items()
+            ),
+            *(
+                AllocationWorkMeasured(pool_id=pool_id, measurements=tuple(measurements))
+                for pool_id, measurements in self._measurements.items()
             ),
         ]
         if self._freed:

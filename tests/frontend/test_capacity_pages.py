@@ -67,9 +67,10 @@ def lived(acme):
     start = NOW - timedelta(hours=5)
     _admit(acme, "old", "nlp", 50, start)
     message = (wire.Message(key="old"),)
+    alive = (wire.HeartbeatMessage(key="old"),)
     acme.run(StartAllocations(messages=message), now=start)
     for minutes in range(10, 120, 10):
-        acme.run(HeartbeatAllocations(messages=message), now=start + timedelta(minutes=minutes))
+        acme.run(HeartbeatAllocations(messages=alive), now=start + timedelta(minutes=minutes))
     ended = (wire.ReleaseMessage(key="old"),)
     acme.run(ReleaseAllocations(messages=ended), now=start + timedelta(hours=2))
     _admit(acme, "new", "nlp", 45, NOW)

@@ -39,7 +39,7 @@ class Jobs:
         return self.place.run(StartAllocations(messages=messages), now=now).result.results
 
     def beat(self, *keys: str, now: datetime = NOW, **values: Any) -> list[wire.MessageResult]:
-        messages = tuple(wire.Message(key=key, **values) for key in keys)
+        messages = tuple(wire.HeartbeatMessage(key=key, **values) for key in keys)
         return self.place.run(HeartbeatAllocations(messages=messages), now=now).result.results
 
     def resize(
