@@ -15,6 +15,7 @@ from quota.domain import lifecycle
 from quota.domain.promotion import promotions
 from quota.loading import allocations as loading
 from quota.loading.allocations import Standing
+from quota.measuring_events import AllocationWorkMeasured
 from quota.reservation_events import ReservationEnded, ReservationSet
 from tenancy.domain.roles import SYSTEM_ONLY
 
@@ -25,6 +26,7 @@ _ORDER = (
     ev.AllocationStarted,
     ev.AllocationResized,
     ev.AllocationLeasesRenewed,
+    AllocationWorkMeasured,
     ev.AllocationDemoted,
     ev.AllocationPromoted,
     ev.AllocationAdopted,
