@@ -4,6 +4,7 @@ the ledger; all others are projections."""
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from accounting.budget_models import Budget, BudgetAlert, BudgetVersion, CostDay, CostMonth
 from accounting.rate_models import RateGrade, RateLine, RateVersion
 from accounting.statement_models import (
     Commitment,
@@ -15,7 +16,12 @@ from accounting.statement_models import (
 )
 
 __all__ = (
+    "Budget",
+    "BudgetAlert",
+    "BudgetVersion",
     "Commitment",
+    "CostDay",
+    "CostMonth",
     "Credit",
     "DecayedUsage",
     "FairshareState",

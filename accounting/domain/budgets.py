@@ -284,10 +284,11 @@ class Reading:
 def readings(figures: Figures, alerts: Alerts) -> list[Reading]:
     """Every alarm of a budget that has a figure, in the order in which they are listed."""
     amount = Fraction(figures.amount)
+    gone = Fraction(figures.spent) * 100 / amount
     found = [
-        Reading(Alarm("spent", str(percent)), Fraction(figures.spent) * 100 / amount, Fraction(percent))
+        Reading(Alarm("spent", str(percent)), gone, Fraction(percent))
         for percent in sorted(alerts.spent)
-    ]  # fmt: skip
+    ]
     if figures.forecast is not None:
         coming = Fraction(figures.forecast) * 100 / amount
         found += [
