@@ -5,6 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from accounting.budget_models import Budget, BudgetAlert, BudgetVersion, CostDay, CostMonth
+from accounting.export_models import Export, ExportSchedule
 from accounting.rate_models import RateGrade, RateLine, RateVersion
 from accounting.statement_models import (
     Commitment,
@@ -24,6 +25,8 @@ __all__ = (
     "CostMonth",
     "Credit",
     "DecayedUsage",
+    "Export",
+    "ExportSchedule",
     "FairshareState",
     "MonthClose",
     "OpenUsage",

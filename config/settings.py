@@ -157,6 +157,15 @@ STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    # Files of exports: not under any address, downloads ask who it is (docs/operator/exports.md).
+    "exports": {
+        "BACKEND": env_str(
+            "APPORTION_EXPORT_STORAGE", "django.core.files.storage.FileSystemStorage"
+        ),
+        "OPTIONS": {
+            "location": env_str("APPORTION_EXPORT_DIR", str(VAR_DIR / "exports")),
+        },
+    },
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if TEST or DEBUG
@@ -305,6 +314,12 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v[0-9]+",
     "POSTPROCESSING_HOOKS": ["config.api.schema.add_components"],
 }
+
+# ---------------------------------------------------------------- exports
+EXPORT_DAYS = env_int("APPORTION_EXPORT_DAYS", 14, minimum=1, maximum=3660)
+EXPORT_BYTES_MAX = env_int("APPORTION_EXPORT_MIB_MAX", 20_480, minimum=1, maximum=10**7) * 2**20
+# Who issues the statements, as FOCUS files name them: provider, publisher and invoice issuer.
+EXPORT_PROVIDER = env_str("APPORTION_PROVIDER_NAME", "Apportion")
 
 # ---------------------------------------------------------------- mail, logs
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"

@@ -4,6 +4,7 @@ import importlib
 
 from accounting import verification as accounting_verification
 from accounting.budget_projectors import PROJECTORS as BUDGETS
+from accounting.export_projectors import PROJECTORS as EXPORTS
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
 from accounting.queries import evidence
@@ -55,6 +56,7 @@ COMMAND_MODULES = (
     "accounting.commands.fairshare",
     "accounting.commands.rates",
     "accounting.commands.statements",
+    "accounting.commands.exports",
     "preemption.commands.policies",
     "preemption.commands.checkpoints",
     "preemption.commands.plans",
@@ -87,6 +89,7 @@ def connect() -> None:
     projection.register(ACCOUNTING)
     projection.register(RATES)
     projection.register(STATEMENTS)
+    projection.register(EXPORTS)
     projection.register(BUDGETS)
     projection.register(PREEMPTION)
     projection.register(RECLAIM)

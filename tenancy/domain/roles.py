@@ -46,7 +46,16 @@ SYSTEM_ONLY = "system"
 
 PERMISSIONS: dict[Role, frozenset[str]] = {
     Role.MEMBER: frozenset({READ, Scope.PRIORITY_READ}),
-    Role.LEAD: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, PEOPLE_WRITE, REQUEST_WRITE}),
+    Role.LEAD: frozenset(
+        {
+            READ,
+            Scope.PRIORITY_READ,
+            LEDGER_READ,
+            PEOPLE_WRITE,
+            REQUEST_WRITE,
+            Scope.EXPORT_READ,
+        }
+    ),
     Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW}),
     Role.FINANCE: frozenset(
         {READ, Scope.PRIORITY_READ, LEDGER_READ, RATE_WRITE, Scope.EXPORT_READ}
