@@ -6,7 +6,7 @@ The formula of what is lent goes by the day (and price), so every segment here i
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -41,6 +41,17 @@ def month_guarantees(here: Ground, *, pools: Collection[UUID] | None = None) -> 
     Args:
         pools: of these only; None: of all.
     """
+    return [one for _, one in _guarantees(here, pools=pools, days=False)]
+
+
+def daily_guarantees(here: Ground) -> list[tuple[date | None, Guarantee]]:
+    """The same by day; summed over its days, each is what `month_guarantees` has."""
+    return _guarantees(here, pools=None, days=True)
+
+
+def _guarantees(
+    here: Ground, *, pools: Collection[UUID] | None, days: bool
+) -> list[tuple[date | None, Guarantee]]:
     segments = here.segments(days=True)
     if not segments:
         return []
@@ -63,12 +74,13 @@ def month_guarantees(here: Ground, *, pools: Collection[UUID] | None = None) -> 
             place = here.place(account, segments[n])
             version = here.card.at(segments[n].start)
             grade = here.grade(place, segments[n].start)
-            key = (place, pool, grade, None if version is None else version.id)
+            day = segments[n].day if days else None
+            key = (day, (place, pool, grade, None if version is None else version.id))
             found[key] = [have + more for have, more in zip(found[key], amounts, strict=True)]
     versions = {version.id: version for version in here.card.versions}
     return [
-        _guarantee(key, amounts, flavors[key[1]], versions.get(key[3]))
-        for key, amounts in found.items()
+        (day, _guarantee(key, amounts, flavors[key[1]], versions.get(key[3])))
+        for (day, key), amounts in found.items()
     ]
 
 

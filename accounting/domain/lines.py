@@ -227,7 +227,7 @@ def of_guarantee(one: Guarantee, terms: Terms, *, places: int) -> list[Line]:
     )
     return [
         Line(
-            key=_key_of(one, kind),
+            key=key_of(one, kind),
             unit_seconds=money.rounded(unit_seconds, QUANTITY_PLACES),
             price=one.price,
             list_price=one.list_price,
@@ -243,7 +243,8 @@ def of_guarantee(one: Guarantee, terms: Terms, *, places: int) -> list[Line]:
     ]
 
 
-def _key_of(one: Guarantee, kind: Kind) -> Key:
+def key_of(one: Guarantee, kind: Kind) -> Key:
+    """What a line of this kind that follows from a guarantee is for."""
     return Key(
         kind=kind,
         account=one.account,

@@ -125,7 +125,7 @@ def showback(
             account=account,
             state="closed",
             lines=tuple(one.line for one in stored),
-            parts=_stored_parts(organization_id, first, stored, wanted) if wanted else {},
+            parts=stored_parts(organization_id, first, stored, wanted) if wanted else {},
             details=wanted,
             unrated=(),
             used=_used_by_lines(one.line for one in stored),
@@ -282,12 +282,13 @@ WHERE p.organization_id = %b AND p.month = %b GROUP BY 1, 2 {numbers}
 """
 
 
-def _stored_parts(
+def stored_parts(
     organization_id: UUID,
     month: date,
     stored: Sequence[queries.StoredLine],
     details: Sequence[str],
 ) -> dict[Key, Weights]:
+    """What stored lines of use consist of: unit-seconds by the details."""
     columns = "".join(f", {COLUMNS.get(name, f'p.{name}')}" for name in details)
     numbers = "".join(f", {3 + n}" for n in range(len(details)))
     keys = {
