@@ -12,9 +12,11 @@ from uuid import UUID
 from accounting.domain import rating
 from accounting.queries import rates
 from ledger.sql import server_cursor
+from preemption.domain import elsewhere
 from preemption.domain.budgets import DEFAULT_POLICY, BudgetPolicy, Preempted
+from preemption.domain.values import NO_BORROWING, Borrowing
 from preemption.plans import StoredAction, StoredPlan
-from quota.queries import taking
+from quota.queries import standing, taking
 
 PLAN_SECONDS_DEFAULT = 900
 _DAY = timedelta(days=1)
@@ -187,6 +189,41 @@ def weights(organization_id: UUID, accounts: Iterable[UUID]) -> dict[UUID, Fract
             (organization_id, list(accounts)),
         ).fetchall()
     return {id_: Fraction(shares) for id_, shares in rows}
+
+
+_OTHER_POOLS = """
+SELECT q.id, q.flavor_id::text, mine.flavor_id::text FROM quota_pool q
+JOIN quota_pool mine ON mine.organization_id = q.organization_id AND mine.id = %b
+WHERE q.organization_id = %b AND q.id <> mine.id AND (q.flavor_id = mine.flavor_id OR q.id IN (
+    SELECT h.pool_id FROM quota_holding h
+    WHERE h.organization_id = %b AND h.guaranteed + h.borrowed > 0))
+ORDER BY q.name
+"""
+
+
+def borrowing_elsewhere(
+    organization_id: UUID, pool_id: UUID, *, now: datetime, among: Collection[UUID]
+) -> Borrowing:
+    """What accounts borrow in the organization's other pools, for shares over all of them.
+
+    Those pools are not locked: what has committed when this reads is what counts. A constant number
+    of questions, however many pools and accounts there are.
+    """
+    with server_cursor() as cursor:
+        rows = cursor.execute(_OTHER_POOLS, (pool_id, organization_id, organization_id)).fetchall()
+    if not rows:
+        return NO_BORROWING
+    flavor_of = {id_: flavor for id_, flavor, _ in rows}
+    there = standing.ground(organization_id, flavor_of, now=now, kept=False)
+    return elsewhere.borrowing_elsewhere(
+        there.tree,
+        used=there.standing.used,
+        own_use=there.own_use,
+        keys=[node[0] for node in there.nodes],
+        resources=[flavor_of[id_] for id_ in there.pool_ids],
+        mine=rows[0][2],
+        among=among,
+    )
 
 
 def unit_price(organization_id: UUID, pool_id: UUID, *, at: datetime) -> Decimal:

@@ -23,6 +23,7 @@ from preemption.events import PlanMade, PlannedAction
 from preemption.plans import StoredPlan, money
 from quota import allocation_words as words
 from quota.commands.taking_back import PoolInHand
+from quota.domain.reservation import Reservation
 from quota.queries import taking
 from quota.queries.taking import Holder
 from quota.recording import check_reason
@@ -144,20 +145,16 @@ class _Asked:
         here, standing = unit.organization_id, self.pool.standing
         self.holders = taking.holders(here, pool_id, now=unit.now)
         saved = loading.checkpoints(here, [one.id for one in self.holders])
-        ending = {
-            action.allocation_id: action.units
-            for one in self.open
-            if one is not replaced
-            for action in one.open_actions
-        }
+        ending = _ending([one for one in self.open if one is not replaced], standing.reservations)
         return PlanState(
             pool=standing.pools[pool_id].pool,
             accounts=dict(standing.accounts),
             quotas=dict(standing.quotas.get(pool_id, {})),
-            running=[
-                _running(one, ending.get(one.id, 0), saved.get(one.id)) for one in self.holders
-            ],
+            running=[_running(one, ending.get(one.id), saved.get(one.id)) for one in self.holders],
             weights=dict(loading.weights(here, standing.accounts)),
+            elsewhere=loading.borrowing_elsewhere(
+                here, pool_id, now=unit.now, among=standing.accounts
+            ),
             open_plans=[
                 OpenPlan(key=str(one.id), account=one.account, units=one.most, tier=one.tier)
                 for one in standing.reservations
@@ -297,12 +294,30 @@ class _Asked:
         )
 
 
-def _running(one: Holder, ending_units: int, saved: loading.Checkpoint | None) -> Running:
-    """An allocation for the domain.
+def _ending(open_plans: list[StoredPlan], reservations: list[Reservation]) -> dict[UUID, int]:
+    """What is being given back, by allocation, as far as it is promised to the plan it is for.
+
+    What a plan takes beyond its need (a gang goes whole) is free for others once it is back, and
+    not before: a plan that counted on it would stand complete while nobody has given the units.
+    """
+    most = {one.id: one.most for one in reservations}
+    found = {}
+    for plan in open_plans:
+        left = most.get(plan.id, 0)
+        for action in plan.open_actions:
+            found[action.allocation_id] = min(action.units, left)
+            left -= found[action.allocation_id]
+    return found
+
+
+def _running(one: Holder, ending_units: int | None, saved: loading.Checkpoint | None) -> Running:
+    """An allocation for the domain. `ending_units`: None where no plan takes from it.
 
     One that has not started yet cannot shrink. Of a job with several living attempts only the
-    newest may be taken, for it is preempted once: the others are shielded as P0 is.
+    newest may be taken, for it is preempted once: the others are shielded as P0 is, and so is what
+    another plan takes from.
     """
+    may_be_taken = one.is_latest and ending_units is None
     return Running(
         key=one.key,
         attempt=one.attempt,
@@ -310,14 +325,14 @@ def _running(one: Holder, ending_units: int, saved: loading.Checkpoint | None) -
         units=one.units,
         min_units=one.units if one.is_held else min(one.min_units, one.units),
         tier=one.tier,
-        priority_class=one.priority_class if one.is_latest else "P0",
+        priority_class=one.priority_class if may_be_taken else "P0",
         since=one.since,
         saved_at=saved.saved_at if saved else None,
         reload_seconds=saved.reload_seconds if saved else 0,
         warm_up_seconds=saved.warm_up_seconds if saved else 0,
         saves=one.saves and not one.is_held,
         reclaim_seconds=one.reclaim_seconds,
-        ending_units=min(ending_units, one.units),
+        ending_units=min(ending_units or 0, one.units),
     )
 
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Literal
 
-from preemption.domain.levels import Levels, Rank
+from preemption.domain.levels import NO_SHARE, Levels, Standing
 from preemption.domain.values import PlanRequest, PlanState, Running
 from quota.domain.batch import Block, Holding, Need, PoolState
 from quota.domain.book import Accounts, Book
@@ -149,8 +149,8 @@ class Ground:
         if victim.priority_class == "P0":
             return "class"
         meeting = self.meeting(leaf)
-        mine: Rank = 0 if meeting is None else self.levels.rank(meeting[0])
-        within = self.tier == "guaranteed" if meeting is None else not mine
+        mine = NO_SHARE if meeting is None else self._asking_share(meeting[0])
+        within = self.tier == "guaranteed" if meeting is None else mine == NO_SHARE
         lower = asks < gives
         if victim.priority_class == "P1" and asks != 0 and not within:
             return "class"
@@ -161,9 +161,15 @@ class Ground:
             return "legal" if lower or spot else "class"
         if victim.tier == "guaranteed" and asks:
             return "class"
-        if victim.tier == "guaranteed" and mine:
+        if victim.tier == "guaranteed" and mine != NO_SHARE:
             return "share"
-        return "legal" if mine <= self.levels.rank(meeting[1]) else "share"
+        return "legal" if mine <= self.levels.standing(meeting[1]) else "share"
+
+    def _asking_share(self, row: int) -> Standing:
+        """Who stays within its guarantee here claims what is its own, whatever it borrows in other
+        pools: share 0. So every guarantee can be claimed; and nobody can take it back, for here it
+        borrows nothing."""
+        return self.levels.standing(row) if self.levels.borrows(row) else NO_SHARE
 
 
 def _use(state: PlanState) -> _Use:

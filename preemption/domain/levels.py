@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import inf, lcm
 
-from preemption.domain.values import NOTHING_ELSEWHERE, Elsewhere
+from preemption.domain.values import NOTHING_ELSEWHERE, Borrowing
 from quota.domain.book import Accounts
 from quota.domain.column import Column
 from quota.domain.tree import NO_PARENT, QuotaTree
@@ -25,6 +25,9 @@ from quota.domain.values import AccountKey
 
 Rank = int | float | Fraction
 """Compares exactly; `inf` for weight 0 while borrowing. The only float is that infinity."""
+
+Standing = tuple[Rank, int]
+NO_SHARE: Standing = (0, 0)
 
 
 class Levels:
@@ -37,7 +40,7 @@ class Levels:
         tree: QuotaTree,
         use: Mapping[AccountKey, int],
         weights: Mapping[AccountKey, Fraction],
-        elsewhere: Mapping[AccountKey, Elsewhere],
+        elsewhere: Borrowing,
     ) -> None:
         """`tree`: of the one pool. `use`: entitled units by account, entered at itself."""
         count = len(accounts.keys)
@@ -82,6 +85,19 @@ class Levels:
             return inf
         return max(borrowed * factor, floor)
 
+    def standing(self, row: int) -> Standing:
+        """The node's share, then its part of this pool's resource.
+
+        Shares that another resource decides may tie and stay tied whatever is taken here; the
+        second number moves with every unit, so two that tie do not take from each other in turns.
+        """
+        share = self.rank(row)
+        if not share:
+            return NO_SHARE
+        borrowed = max(0, self.used[row] - self._subtree[row]) + self._borrowed_elsewhere[row]
+        factor = self._factor[row]
+        return share, borrowed if factor is None else borrowed * factor
+
     def path(self, leaf: int) -> list[int]:
         found = [leaf]
         while (above := self.parent[found[-1]]) != NO_PARENT:
@@ -108,13 +124,13 @@ class Levels:
         accounts: Accounts,
         potential: list[int],
         weights: Mapping[AccountKey, Fraction],
-        elsewhere: Mapping[AccountKey, Elsewhere],
+        elsewhere: Borrowing,
     ) -> None:
         count = len(accounts.keys)
         weight = [Fraction(weights.get(key, 1)) for key in accounts.keys]
         weight += [Fraction(1)] * count
-        other = [elsewhere.get(key, NOTHING_ELSEWHERE) for key in accounts.keys]
-        other += [NOTHING_ELSEWHERE] * count
+        other = [elsewhere.accounts.get(key, NOTHING_ELSEWHERE) for key in accounts.keys]
+        other += [elsewhere.own.get(key, NOTHING_ELSEWHERE) for key in accounts.keys]
         common: dict[int, int] = {}
         lendable: dict[int, int] = {}
         for row, parent in enumerate(self.parent):

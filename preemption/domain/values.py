@@ -100,6 +100,22 @@ NOTHING_ELSEWHERE = Elsewhere()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowing:
+    """What is borrowed in other pools, by account; who is missing borrows nothing there.
+
+    Attributes:
+        accounts: by accounts with all that is below them.
+        own: by accounts that have others below them, for the jobs of their own.
+    """
+
+    accounts: Mapping[AccountKey, Elsewhere] = field(default_factory=dict)
+    own: Mapping[AccountKey, Elsewhere] = field(default_factory=dict)
+
+
+NO_BORROWING = Borrowing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState:
     """A pool as it stands when a plan is asked for.
 
@@ -115,7 +131,7 @@ class PlanState:
     quotas: Mapping[AccountKey, Quota]
     running: Sequence[Running]
     weights: Mapping[AccountKey, Fraction] = field(default_factory=dict)
-    elsewhere: Mapping[AccountKey, Elsewhere] = field(default_factory=dict)
+    elsewhere: Borrowing = NO_BORROWING
     open_plans: Sequence[OpenPlan] = ()
     history: Sequence[Preempted] = ()
     policy: BudgetPolicy = DEFAULT_POLICY
@@ -215,7 +231,7 @@ class PlanAnswer:
         meets_deadline: None where none was given.
         returns_guarantee: with the request entered, its path stays within its guarantees.
         within_target: a claim on a guarantee is met within the pool's reclaim target.
-        free_units: of what was asked, units that were free already.
+        free_units: of what was asked, units that are free already and that no action gives.
         blocks: where refused, every bound of pool and quotas that stops the request now.
     """
 

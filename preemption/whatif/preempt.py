@@ -3,17 +3,19 @@
 The same pure code plans here and over REST. Documented field by field in docs/operator/whatif.md.
 """
 
-from collections import defaultdict
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from typing import Any
 
-from preemption.domain.values import Elsewhere, PlanAnswer, PlanState
+import numpy as np
+
+from preemption.domain.elsewhere import borrowing_elsewhere
+from preemption.domain.values import NO_BORROWING, Borrowing, PlanAnswer, PlanState
 from preemption.domain.victims import plan
 from preemption.whatif.preempt_document import Question, read
 from quota.domain.tree import NO_PARENT, QuotaTree, Shape, evaluate
-from quota.domain.values import NO_QUOTA, AccountKey
+from quota.domain.values import NO_QUOTA
 
 MONEY_PLACES = Decimal("0.000001")
 
@@ -56,11 +58,11 @@ def money(value: Fraction) -> str:
     return f"{found.normalize():f}" if found else "0"
 
 
-def _elsewhere(question: Question) -> dict[AccountKey, Elsewhere]:
+def _elsewhere(question: Question) -> Borrowing:
     """What accounts borrow in other pools, for their dominant share."""
     others = [name for name in question.pools if name != question.pool]
     if not others:
-        return {}
+        return NO_BORROWING
     names = list(question.accounts)
     row_of = {name: row for row, name in enumerate(names)}
     lines = question.accounts.values()
@@ -78,29 +80,15 @@ def _elsewhere(question: Question) -> dict[AccountKey, Elsewhere]:
             if running.tier != "spot":
                 row = row_of[str(running.account)]
                 use[row][at] += running.units - running.ending_units
-    used = evaluate(tree, use).used
-    mine = question.pools[question.pool].resource
-    found: dict[AccountKey, Elsewhere] = {}
-    for row, name in enumerate(names):
-        if parents[row] == NO_PARENT:
-            continue
-        borrowed: dict[str, int] = defaultdict(int)
-        lendable: dict[str, int] = defaultdict(int)
-        for at, pool in enumerate(others):
-            resource = question.pools[pool].resource
-            borrowed[resource] += max(0, int(used[row, at]) - int(tree.subtree[row, at]))
-            lendable[resource] += int(tree.potential[parents[row], at])
-        shares = [
-            Fraction(borrowed[each], lendable[each])
-            for each in borrowed
-            if each != mine and lendable[each]
-        ]
-        found[name] = Elsewhere(
-            borrowed=borrowed[mine],
-            lendable=lendable[mine],
-            share=max(shares, default=Fraction(0)),
-        )
-    return found
+    own_use = np.asarray(use, dtype=np.int64)
+    return borrowing_elsewhere(
+        tree,
+        used=evaluate(tree, own_use).used,
+        own_use=own_use,
+        keys=names,
+        resources=[question.pools[pool].resource for pool in others],
+        mine=question.pools[question.pool].resource,
+    )
 
 
 def _shown(question: Question, found: PlanAnswer) -> dict[str, Any]:

@@ -128,13 +128,18 @@ def ground(
     *,
     now: datetime,
     as_of: datetime | None = None,
+    kept: bool = True,
 ) -> Ground:
-    """Stand everybody in the pools (None: in all), in a constant number of questions."""
+    """Stand everybody in the pools (None: in all), in a constant number of questions.
+
+    Args:
+        kept: False inside a command: the arrays that a process keeps are neither asked nor filled.
+    """
     pools = pools_at(organization_id, pool_ids, now=now, as_of=as_of)
     source = source_at(now, as_of)
     due = due_among(organization_id, pools, at=source.at, then=source.then)
-    if source.then:
-        nodes = tree_at(organization_id, source.at)
+    if source.then or not kept:
+        nodes = tree_at(organization_id, source.at) if source.then else nodes_of(organization_id)
         cells = Cells.none({node[0]: row for row, node in enumerate(nodes)}, len(pools))
         columns = {pool_id: column for column, pool_id in enumerate(pools) if pool_id not in due}
         read_cells(
@@ -147,10 +152,10 @@ def ground(
         )
         tree = None
     else:
-        kept = warm.quotas(organization_id)
-        nodes = kept.nodes
-        tree = None if due else kept.tree_of(pools)
-        cells = kept.cells if tree else kept.cells_of(pools, but=due)
+        warmed = warm.quotas(organization_id)
+        nodes = warmed.nodes
+        tree = None if due else warmed.tree_of(pools)
+        cells = warmed.cells if tree else warmed.cells_of(pools, but=due)
     if due:
         settled = books_at(organization_id, {one: pools[one] for one in due}, now=now, as_of=as_of)
         for pool_id, book in settled.items():

@@ -8,7 +8,14 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from preemption.domain.budgets import BudgetPolicy, Preempted
-from preemption.domain.values import PlanRequest, PlanState, Running
+from preemption.domain.values import (
+    NO_BORROWING,
+    Borrowing,
+    Elsewhere,
+    PlanRequest,
+    PlanState,
+    Running,
+)
 from quota.domain.values import CLASSES, TIERS, Pool, Quota
 from tests.conftest import NOW
 
@@ -73,6 +80,30 @@ def requests(draw) -> PlanRequest:
     )
 
 
+elsewheres = st.builds(
+    Elsewhere,
+    borrowed=st.sampled_from([0, 0, 3, 12]),
+    share=st.sampled_from([Fraction(0), Fraction(0), Fraction(1, 4), Fraction(1, 2)]),
+)
+
+
+@st.composite
+def borrowings(draw) -> Borrowing:
+    """What accounts borrow in other pools: nothing, or of the same and of other flavors. What is
+    lendable there is the parent's, so the same for all its children."""
+    if draw(st.booleans()):
+        return NO_BORROWING
+    lendable = {name: draw(st.sampled_from([12, 40])) for name in PARENTS}
+    accounts = {
+        name: replace(draw(elsewheres), lendable=lendable[parent])
+        for name, parent in PARENTS.items()
+        if parent is not None
+    }
+    inner = dict.fromkeys(parent for parent in PARENTS.values() if parent is not None)
+    own = {name: replace(draw(elsewheres), lendable=lendable[name]) for name in inner}
+    return Borrowing(accounts=accounts, own=own)
+
+
 @st.composite
 def states(draw, policy: BudgetPolicy = UNLIMITED) -> PlanState:
     given = {name: draw(quotas) for name in PARENTS}
@@ -92,6 +123,7 @@ def states(draw, policy: BudgetPolicy = UNLIMITED) -> PlanState:
         quotas=given,
         running=tuple(running),
         weights={name: Fraction(draw(st.integers(0, 3)), 2) for name in PARENTS},
+        elsewhere=draw(borrowings()),
         history=tuple(
             Preempted(at=NOW - timedelta(seconds=back), job=f"job-{at}", units=units)
             for at, back, units in draw(

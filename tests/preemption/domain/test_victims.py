@@ -10,6 +10,7 @@ import pytest
 
 from preemption.domain.budgets import BudgetPolicy, Preempted
 from preemption.domain.values import (
+    Borrowing,
     Elsewhere,
     OpenPlan,
     PlanAnswer,
@@ -152,8 +153,47 @@ def test_what_is_borrowed_elsewhere_counts() -> None:
         job("nlp-own", "nlp", 30, "guaranteed P2"),
     )
     assert ask(at, units=10).outcome == "plan"
-    in_other_flavor = {"nlp": Elsewhere(share=Fraction(1, 2))}
+    in_other_flavor = Borrowing(accounts={"nlp": Elsewhere(share=Fraction(1, 2))})
     assert ask(replace(at, elsewhere=in_other_flavor), units=10).outcome == "refused"
+
+
+def test_who_borrows_elsewhere_still_claims_what_it_is_promised_here() -> None:
+    at = state(
+        job("vision-own", "vision", 30, "guaranteed P2"),
+        *(job(f"v{n}", "vision", 1, "borrowed P3") for n in range(60)),
+        elsewhere=Borrowing(accounts={"nlp": Elsewhere(share=Fraction(1, 2))}),
+    )
+    claimed = ask(at, units=30)  # its own guarantee
+    assert (claimed.outcome, claimed.units) == ("plan", 30)
+    assert "share" in codes(ask(at, units=31, tier="borrowed"))  # one beyond it
+
+
+def test_shares_that_another_flavor_decides_are_not_taken_back_and_forth() -> None:
+    """nlp and vision borrow half of another flavor each, which outweighs all they borrow here."""
+    half = {name: Elsewhere(share=Fraction(1, 2)) for name in ("nlp", "vision")}
+    at = state(
+        job("vision-own", "vision", 30, "guaranteed P2"),
+        *(job(f"v{n}", "vision", 1, "borrowed P2") for n in range(20)),
+        job("nlp-own", "nlp", 30, "guaranteed P2"),
+        job("nlp-more", "nlp", 10, "borrowed P2"),
+        elsewhere=Borrowing(accounts=half),
+    )
+    assert ask(at, units=5).units == 5  # 15 here against 15
+    assert "share" in codes(ask(at, units=6))
+    assert "share" in codes(ask(at, account="vision", units=1))
+
+
+def test_jobs_of_a_department_itself_borrow_elsewhere_as_well() -> None:
+    at = state(
+        *(job(f"own{n}", "vision", 4, "borrowed P3") for n in range(9)),
+        *(job(f"cv{n}", "cv", 4, "borrowed P3") for n in range(5)),
+        job("nlp-own", "nlp", 30, "guaranteed P2"),
+        job("ops-own", "ops", 4, "guaranteed P2"),
+    )
+    assert took(ask(at, account="3d", units=1)) == [("cv0", "checkpoint", 4)]  # 20 above its own against 6
+    own = Borrowing(own={"vision": Elsewhere(share=Fraction(9, 10))})
+    found = ask(replace(at, elsewhere=own), account="3d", units=1)
+    assert took(found) == [("own0", "checkpoint", 4)]
 
 
 def test_shares_are_judged_where_the_paths_meet() -> None:
