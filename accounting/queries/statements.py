@@ -258,7 +258,7 @@ def _grants(
     return [GrantRow(*row) for row in rows]
 
 
-_LINE = (
+LINE_COLUMNS = (
     "account_id, above, of_kind, kind, pool_id, flavor_id, tier, grade, version_id, ref_id, about, "
     "unit_seconds, price, list_price, amount, list_amount, facts::text"
 )
@@ -284,11 +284,11 @@ def stored_lines(
     which = "" if under is None else "AND above @> ARRAY[%b::uuid]"
     with server_cursor() as cursor:
         rows = cursor.execute(
-            f"SELECT chunk, line_no, {_LINE} FROM accounting_statementline "
+            f"SELECT chunk, line_no, {LINE_COLUMNS} FROM accounting_statementline "
             f"WHERE organization_id = %b AND month = %b {which} ORDER BY chunk, line_no",
             (organization_id, month, *(() if under is None else (under,))),
         ).fetchall()
-    return [StoredLine(row[0], row[1], _line(row[2:], places)) for row in rows]
+    return [StoredLine(row[0], row[1], line_of(row[2:], places)) for row in rows]
 
 
 def charged_for(organization_id: UUID, month: date, *, places: int) -> Iterator[Line]:
@@ -298,15 +298,16 @@ def charged_for(organization_id: UUID, month: date, *, places: int) -> Iterator[
             yield one.line
     with server_cursor() as cursor:
         rows = cursor.execute(
-            f"SELECT {_LINE} FROM accounting_statementline WHERE organization_id = %b "
+            f"SELECT {LINE_COLUMNS} FROM accounting_statementline WHERE organization_id = %b "
             "AND about = %b AND kind = 'adjustment' ORDER BY month, chunk, line_no",
             (organization_id, month),
         ).fetchall()
     for row in rows:
-        yield _line(row, places)
+        yield line_of(row, places)
 
 
-def _line(row: tuple, places: int) -> Line:
+def line_of(row: tuple, places: int) -> Line:
+    """A line out of a row of LINE_COLUMNS, its amounts with the decimals of the currency."""
     account, above, of_kind, kind, pool, flavor, tier, grade, version, ref, about, *values = row
     unit_seconds, price, list_price, amount, list_amount, facts = values
     return Line(
