@@ -181,7 +181,8 @@ class _Planner:
         )
         last = max((action.starts_at for action in actions), default=when)
         now = last <= self.at
-        free = max(0, min(request.units, self.ground.book.free))
+        # What the actions give is not kept twice: a gang may give more than is needed.
+        free = max(0, min(request.units - sum(units), self.ground.book.free))
         ready = max((action.returns_at for action in actions), default=self.at)
         target = self.at + timedelta(seconds=self.ground.target_seconds)
         return PlanAnswer(
