@@ -15,9 +15,7 @@ from quota.wire import Instant, Name
 Reason = Annotated[str, Meta(min_length=1, max_length=500)]
 Month = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}$")]
 Tier = Literal["guaranteed", "borrowed", "spot"]
-KindName = Literal[
-    "usage", "idle", "lending", "discount", "commitment", "credit", "adjustment"
-]
+KindName = Literal["usage", "idle", "lending", "discount", "commitment", "credit", "adjustment"]
 MonthState = Literal["open", "closing", "closed"]
 
 

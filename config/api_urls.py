@@ -3,8 +3,33 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
+from accounting.api.charging import (
+    CommitmentsOperation,
+    CreditsOperation,
+    EndCommitmentOperation,
+    StatementTermsOperation,
+)
 from accounting.api.fairshare import FairshareOperation
+from accounting.api.months import (
+    CloseMonthOperation,
+    ConfirmCloseOperation,
+    MonthOperation,
+    MonthsOperation,
+)
 from accounting.api.priorities import PrioritiesOperation
+from accounting.api.rates import (
+    OneRatesOperation,
+    RateGradeOperation,
+    RatesOperation,
+    RatesTrialOperation,
+    WithdrawRatesOperation,
+)
+from accounting.api.statements import (
+    LineOperation,
+    LineRecordsOperation,
+    StatementOperation,
+    StatementsOperation,
+)
 from accounting.api.usage import RecordUsageOperation
 from accounting.api.usage_reads import (
     UsageBatchesOperation,
@@ -118,6 +143,7 @@ urlpatterns = [
     path("accounts/<str:name>/quotas", AccountQuotasOperation.as_view()),
     path("accounts/<str:name>/quotas/<str:pool>", AccountQuotaOperation.as_view()),
     path("accounts/<str:name>/quotas/<str:pool>/end", EndQuotaOperation.as_view()),
+    path("accounts/<str:name>/rate-grade", RateGradeOperation.as_view()),
     path("admission-policy", AdmissionPolicyOperation.as_view()),
     path("admissions", AdmissionsOperation.as_view()),
     path("allocations", AllocationsOperation.as_view()),
@@ -131,12 +157,29 @@ urlpatterns = [
     path("allocations/<path:key>/resize", ResizeOneOperation.as_view()),
     path("allocations/<path:key>/start", StartOneOperation.as_view()),
     path("allocations/<path:key>", AllocationOperation.as_view()),
+    path("commitments", CommitmentsOperation.as_view()),
+    path("commitments/<uuid:commitment_id>/end", EndCommitmentOperation.as_view()),
+    path("credits", CreditsOperation.as_view()),
     path("fairshare", FairshareOperation.as_view(), name="fairshare"),
     path("ledger/events", EventsOperation.as_view(), name="ledger-events"),
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),
     path("flavors", DefineFlavorOperation.as_view()),
     path("flavors/<str:flavor>", FlavorOperation.as_view()),
     path("me", MeOperation.as_view()),
+    path("months", MonthsOperation.as_view()),
+    path("months/<str:month>", MonthOperation.as_view()),
+    path("months/<str:month>/close", CloseMonthOperation.as_view()),
+    path("months/<str:month>/confirm", ConfirmCloseOperation.as_view()),
+    path("months/<str:month>/statements", StatementsOperation.as_view()),
+    path("months/<str:month>/statements/<str:account>", StatementOperation.as_view()),
+    path(
+        "months/<str:month>/statements/<str:account>/lines/<str:line_id>",
+        LineOperation.as_view(),
+    ),
+    path(
+        "months/<str:month>/statements/<str:account>/lines/<str:line_id>/records",
+        LineRecordsOperation.as_view(),
+    ),
     path("notices", NoticesOperation.as_view()),
     path("notices/read", ReadNoticesOperation.as_view()),
     path("people", PeopleOperation.as_view()),
@@ -158,6 +201,10 @@ urlpatterns = [
     path("preemption-policy", PreemptionPolicyOperation.as_view()),
     path("quota-plan", QuotaPlanOperation.as_view()),
     path("priorities", PrioritiesOperation.as_view(), name="priorities"),
+    path("rates", RatesOperation.as_view()),
+    path("rates/try", RatesTrialOperation.as_view()),
+    path("rates/<uuid:version_id>", OneRatesOperation.as_view()),
+    path("rates/<uuid:version_id>/withdraw", WithdrawRatesOperation.as_view()),
     path("requests", RequestsOperation.as_view()),
     path("requests/precheck", PrecheckOperation.as_view()),
     path("requests/<uuid:request_id>", RequestDraftOperation.as_view()),
@@ -209,6 +256,7 @@ urlpatterns = [
         SpectacularAPIView.as_view(api_version="v1", versioning_class=None),
         name="schema",
     ),
+    path("statement-terms", StatementTermsOperation.as_view()),
     path("tokens", TokensOperation.as_view()),
     path("tokens/<uuid:token_id>/revoke", RevokeTokenOperation.as_view()),
     path("tokens/<uuid:token_id>/rotate", RotateTokenOperation.as_view()),

@@ -48,6 +48,8 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "close_unknown": (404, "The month is not being closed."),
     "comment_empty": (400, "A comment says something."),
     "comment_too_long": (400, "A comment has at most `maximum` characters."),
+    "commitment_ends_already": (422, "The commitment ends with `until_month` already."),
+    "commitment_unknown": (404, "There is no such commitment."),
     "content_type_unsupported": (415, "Another content type, charset or encoding is needed."),
     "currency_fixed": (
         422,
@@ -108,6 +110,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "length_out_of_range": (400, "A text or list is too short or too long."),
     "length_required": (411, "Send the body with a Content-Length, not in chunks."),
     "line_duplicate": (400, "Rates have one line per flavor, tier and grade."),
+    "line_unknown": (404, "The month has no such line, or not any more."),
     "lines_missing": (400, "Rates need at least one price."),
     "maintenance_out_of_range": (
         400,

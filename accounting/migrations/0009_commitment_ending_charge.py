@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounting', '0008_statements'),
+        ("accounting", "0008_statements"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='commitment',
-            name='ending_charge',
+            model_name="commitment",
+            name="ending_charge",
             field=models.DecimalField(decimal_places=4, default=0, max_digits=30),
         ),
     ]

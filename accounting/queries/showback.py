@@ -147,6 +147,46 @@ def showback(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class MoneyFacts:
+    """The organization's currency, and its decimals."""
+
+    currency: str
+    places: int
+
+
+def facts(organization_id: UUID) -> MoneyFacts:
+    """What amounts are in."""
+    with server_cursor() as cursor:
+        currency = cursor.execute(
+            "SELECT currency FROM tenancy_organization WHERE id = %b", (organization_id,)
+        ).fetchone()[0]
+    return MoneyFacts(currency, money.minor_places(currency))
+
+
+def by_kind(found: Showback) -> dict[Kind, Decimal]:
+    """What each kind of line adds up to, in the order of kinds."""
+    sums: dict[Kind, Decimal] = {}
+    for line in found.lines:
+        sums[line.kind] = money.EXACT.add(sums.get(line.kind, Decimal(0)), line.amount)
+    return {kind: sums[kind] for kind in Kind if kind in sums}
+
+
+def statement_rows(found: Showback, names: Mapping[Any, str]) -> list[queries.StatementRow]:
+    """The statements of a month, of the account and those below it, by name."""
+    sums: dict[Any, list] = {}
+    for line in found.lines:
+        above = line.key.above
+        for account in above[above.index(found.account) :]:
+            have = sums.setdefault(account, [0, Decimal(0), Decimal(0)])
+            have[2] = money.EXACT.add(have[2], line.amount)
+            if account == line.key.account:
+                have[0] += 1
+                have[1] = money.EXACT.add(have[1], line.amount)
+    rows = [queries.StatementRow(names[account], *have) for account, have in sums.items()]
+    return sorted(rows, key=lambda row: row.account)
+
+
 def drill(found: Showback, dimensions: Sequence[str], names: Mapping[Any, str]) -> list[Cell]:
     """A month by one or two dimensions, the largest amount first. Adds up to it exactly.
 

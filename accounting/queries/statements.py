@@ -29,6 +29,7 @@ class CloseRow:
     started_at: datetime
     started_by: str
     starter_id: UUID | None
+    accepted: list[str]
     confirmed_by: str | None
     waits: bool
     accounts: int
@@ -50,8 +51,8 @@ class CloseRow:
 
 
 _CLOSE = (
-    "month, state, started_at, started_by, starter_id, confirmed_by, waits, accounts, "
-    "drawn_accounts, drawn_through, chunks, lines, amount, list_amount, closed_at, digest"
+    "month, state, started_at, started_by, starter_id, accepted, confirmed_by, waits, "
+    "accounts, drawn_accounts, drawn_through, chunks, lines, amount, list_amount, closed_at, digest"
 )
 
 
@@ -146,7 +147,7 @@ def credits_of(here: Ground) -> list[Line]:
         ).fetchall()
     return [
         lines.credit(
-            _plain(amount, here.places),
+            plain(amount, here.places),
             ref=id_,
             account=account,
             above=here.trees[-1][account],
@@ -168,12 +169,12 @@ def commitments_of(here: Ground, charged: Sequence[Line]) -> list[Line]:
         ).fetchall()
     found = [
         lines.commitment(
-            _plain(amount, here.places),
+            plain(amount, here.places),
             charged,
             ref=id_,
             account=account,
             above=here.trees[-1][account],
-            ending=_plain(ending, here.places),
+            ending=plain(ending, here.places),
         )
         for id_, account, amount, ending in rows
     ]
@@ -274,7 +275,11 @@ class StoredLine:
 
 
 def stored_lines(
-    organization_id: UUID, month: date, *, under: UUID | None = None, places: int
+    organization_id: UUID,
+    month: date,
+    *,
+    under: UUID | None = None,
+    places: int,
 ) -> list[StoredLine]:
     """The lines of a month that are drawn, in order.
 
@@ -285,10 +290,52 @@ def stored_lines(
     with server_cursor() as cursor:
         rows = cursor.execute(
             f"SELECT chunk, line_no, {LINE_COLUMNS} FROM accounting_statementline "
-            f"WHERE organization_id = %b AND month = %b {which} ORDER BY chunk, line_no",
+            f"WHERE organization_id = %b AND month = %b {which} "
+            "ORDER BY chunk, line_no",
             (organization_id, month, *(() if under is None else (under,))),
         ).fetchall()
     return [StoredLine(row[0], row[1], line_of(row[2:], places)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRow:
+    """An account's statement: its own lines, and with those of all that were below it."""
+
+    account: str
+    lines: int
+    amount: Decimal
+    with_below: Decimal
+
+
+_STATEMENTS = """
+SELECT a.name, count(*) FILTER (WHERE l.account_id = a.id),
+    coalesce(sum(l.amount) FILTER (WHERE l.account_id = a.id), 0), sum(l.amount)
+FROM accounting_statementline l
+CROSS JOIN LATERAL unnest(l.above[array_position(l.above, %(under)b):]) AS up(id)
+JOIN tenancy_account a ON a.organization_id = l.organization_id AND a.id = up.id
+WHERE l.organization_id = %(organization)b AND l.month = %(month)b
+    AND l.above @> ARRAY[%(under)b::uuid] AND a.name > %(after)b
+GROUP BY a.name ORDER BY a.name LIMIT %(limit)b
+"""
+
+
+def statement_rows(
+    organization_id: UUID, month: date, *, under: UUID, places: int, after: str = "", limit: int
+) -> list[StatementRow]:
+    """The statements of a closed month, of an account and those below it, by name."""
+    values = {
+        "organization": organization_id,
+        "month": month,
+        "under": under,
+        "after": after,
+        "limit": limit,
+    }
+    with server_cursor() as cursor:
+        rows = cursor.execute(_STATEMENTS, values).fetchall()
+    return [
+        StatementRow(name, count, plain(own, places), plain(below, places))
+        for name, count, own, below in rows
+    ]
 
 
 def charged_for(organization_id: UUID, month: date, *, places: int) -> Iterator[Line]:
@@ -325,15 +372,15 @@ def line_of(row: tuple, places: int) -> Line:
         unit_seconds=unit_seconds,
         price=price,
         list_price=list_price,
-        amount=_plain(amount, places),
-        list_amount=_plain(list_amount, places),
+        amount=plain(amount, places),
+        list_amount=plain(list_amount, places),
         about=about,
         adjusts=kind == Kind.ADJUSTMENT,
         facts=msgspec.json.decode(facts),
     )
 
 
-def _plain(amount: Decimal, places: int) -> Decimal:
+def plain(amount: Decimal, places: int) -> Decimal:
     """At the decimals of the currency: the column has more."""
     return amount.quantize(Decimal(1).scaleb(-places))
 

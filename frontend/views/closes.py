@@ -80,4 +80,3 @@ def confirm_close(request: PageRequest) -> HttpResponse:
         for error in errors:
             messages.error(request, str(error))
     return HttpResponseRedirect(reverse("closes"))
-

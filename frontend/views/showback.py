@@ -100,7 +100,7 @@ def showback(request: PageRequest) -> HttpResponse:
             "before": before,
             "difference": found.total.amount - before.total.amount,
             "currency": currency,
-            "kinds": _by_kind(found),
+            "kinds": [(KIND_WORDS[kind], total) for kind, total in queries.by_kind(found).items()],
             "rows": rows if printing else shown[:LINES_SHOWN],
             "rows_left": 0 if printing else len(rows) - LINES_SHOWN,
             "changes": [
@@ -197,13 +197,6 @@ def _by(request: PageRequest) -> tuple[str, ...]:
 
 def _last_day(found: Showback, here: Page) -> date:
     return min(statements.month_after(found.month.first) - timedelta(days=1), here.today)
-
-
-def _by_kind(found: Showback) -> list[tuple[str, Decimal]]:
-    sums: dict[Kind, Decimal] = {}
-    for line in found.lines:
-        sums[line.kind] = sums.get(line.kind, Decimal(0)) + line.amount
-    return [(KIND_WORDS[kind], sums[kind]) for kind in Kind if kind in sums]
 
 
 def _row(line: Line, names: dict[Any, str]) -> LineRow:
