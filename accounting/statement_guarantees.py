@@ -195,8 +195,7 @@ def _load(cursor: psycopg.Cursor, here: Ground, accounts: Sequence[UUID], pools:
     """Use and promises by pool and account, and the time in which each pool's use is known."""
     values: dict[str, Any] = {
         "organization": here.organization_id,
-        "start": here.month.start,
-        "end": here.until,
+        **sql.window(here.month.start, here.until),
         "counted_account": list(accounts) * len(pools),
         "counted_pool": [pool for pool in pools for _ in accounts],
         "members": list(accounts),

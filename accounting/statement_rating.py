@@ -21,8 +21,8 @@ from accounting.domain.rate_cards import RateCard
 from accounting.domain.rating import Group, Rating
 from accounting.domain.statements import Month
 from accounting.queries import rates
-from accounting.queries.evidence_sql import RECENT, REPORTED
-from accounting.staging import TIER_NAMES, TIERS
+from accounting.staging import TIER_NAMES
+from accounting.usage_sums import Wanted, added_up
 from ledger.sql import server_cursor
 
 Place = tuple[UUID, tuple[UUID, ...]]
@@ -204,68 +204,6 @@ def _paths(parents: Mapping[UUID, UUID | None]) -> Tree:
     return found
 
 
-# As `accounting.queries.evidence_sql.USED`: records, those that have run since long before, and
-# what runs in allocations that no record tells of yet. Two statements: of the first, which may read
-# millions of records, PostgreSQL can let several processes add up parts.
-_SUMS = """
-SELECT u.account_id, u.pool_id, u.tier, g.n,
-    sum(u.units * extract(epoch FROM
-        least(u.ended_at, g.until) - greatest(u.started_at, g.since))),
-    sum(CASE WHEN u.memory_gb IS NOT NULL THEN u.memory_gb * extract(epoch FROM
-        least(u.ended_at, g.until) - greatest(u.started_at, g.since)) END) {details}
-FROM used u
-JOIN unnest(%(bounds)b::timestamptz[], %(ends)b::timestamptz[])
-    WITH ORDINALITY AS g(since, until, n)
-    ON g.since < coalesce(u.ended_at, 'infinity') AND g.until > u.started_at
-    AND (u.ended_at > u.started_at OR u.ended_at IS NULL)
-{only} GROUP BY 1, 2, 3, 4 {numbers}
-"""
-_RECORDS = f"""
-WITH used AS (
-    SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
-        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at
-    FROM accounting_usagerecord u
-    WHERE u.organization_id = %(organization)b
-        AND u.started_at >= %(start)b::timestamptz - {RECENT} AND u.started_at < %(until)b
-        AND (u.ended_at > %(start)b OR u.ended_at IS NULL) {{among}}
-    UNION ALL
-    SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units,
-        u.sign * u.memory_gb, u.started_at, u.ended_at
-    FROM accounting_usagerecord u
-    WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
-        AND u.ended_at > %(start)b AND u.started_at < %(start)b::timestamptz - {RECENT} {{among}}
-    UNION ALL
-    SELECT u.account_id, u.person_id, u.pool_id, u.tier, r.labels, u.units, r.memory_gb,
-        u.started_at, NULL
-    FROM accounting_openusage u
-    JOIN accounting_usagekey k ON k.organization_id = u.organization_id
-        AND k.source_id = u.source_id AND k.key = u.key
-    JOIN accounting_usagerecord r ON r.organization_id = k.organization_id
-        AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
-    WHERE u.organization_id = %(organization)b AND u.ended_at IS NULL
-        AND u.started_at < %(start)b::timestamptz - {RECENT} {{among}}
-) {_SUMS}
-"""
-_LIVE = f"""
-WITH live AS MATERIALIZED (
-    SELECT a.* FROM quota_allocation a
-    WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
-), {REPORTED}, used AS (
-    SELECT u.account_id, u.person_id, u.pool_id, s.tier, u.labels, s.units,
-        NULL::numeric AS memory_gb, s.at AS started_at,
-        least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step)) AS ended_at
-    FROM live u
-    CROSS JOIN LATERAL (SELECT (e.value->>0)::timestamptz AS at, (e.value->>1)::bigint AS units,
-        (array_position(%(tiers)b::text[], e.value->>2) - 1)::smallint AS tier,
-        e.ordinality AS step FROM jsonb_array_elements(u.steps) WITH ORDINALITY AS e) s
-    WHERE NOT EXISTS (SELECT FROM reported r WHERE r.pool_id = u.pool_id AND r.job = u.key)
-        {{among}}
-) {_SUMS}
-"""
-_FIRST_DETAIL = 7
-_SUBTREE = "AND u.account_id = ANY (%(accounts)b::uuid[])"
-
-
 def month_use(
     here: Ground, *, accounts: Collection[UUID] | None = None, details: Sequence[str] = ()
 ) -> MonthUse:
@@ -287,48 +225,34 @@ def month_use(
                 (here.organization_id,),
             ).fetchall()
         )
-    rows = _grouped(here, segments, columns=columns, accounts=accounts)
+    wanted = Wanted(
+        organization_id=here.organization_id,
+        bounds=_bounds(segments),
+        accounts=accounts,
+        columns=columns,
+        memory=any(one.memory_flavor is not None for one in here.card.versions),
+    )
+    rows = added_up(wanted)
     return _rated(here, segments, details, flavors, rows)
 
 
 def borrowed_by_segment(here: Ground, segments: Sequence[Segment]) -> dict[tuple[UUID, int], int]:
     """Borrowed use of each pool in each segment, counted from 0, in unit-microseconds."""
     found: dict[tuple[UUID, int], Decimal] = defaultdict(Decimal)
-    for _, pool, _, number, unit_seconds, _ in _grouped(here, segments, tier="borrowed"):
+    wanted = Wanted(
+        organization_id=here.organization_id,
+        bounds=_bounds(segments),
+        tier="borrowed",
+        by_account=False,
+    )
+    for _, pool, _, number, unit_seconds, _ in added_up(wanted):
         place = (pool, number - 1)
         found[place] = money.EXACT.add(found[place], unit_seconds)
     return {place: int(amount.scaleb(6, money.EXACT)) for place, amount in found.items()}
 
 
-def _grouped(
-    here: Ground,
-    segments: Sequence[Segment],
-    *,
-    columns: Sequence[str] = (),
-    accounts: Collection[UUID] | None = None,
-    tier: str | None = None,
-) -> list[tuple]:
-    """Account, pool, tier, segment (from 1), unit-seconds, GB-seconds and the columns."""
-    parts = {
-        "among": "" if accounts is None else _SUBTREE,
-        "only": "" if tier is None else "WHERE u.tier = %(tier)b::smallint",
-        "details": "".join(f", {column}" for column in columns),
-        "numbers": "".join(f", {_FIRST_DETAIL + n}" for n in range(len(columns))),
-    }
-    values: dict[str, Any] = {
-        "organization": here.organization_id,
-        "bounds": [one.start for one in segments],
-        "ends": [one.end for one in segments],
-    }
-    if accounts is not None:
-        values["accounts"] = list(accounts)
-    if tier is not None:
-        values["tier"] = TIERS[tier]
-    month = {"start": here.month.start, "until": here.until}
-    with server_cursor() as cursor:
-        rows = cursor.execute(_RECORDS.format(**parts), values | month).fetchall()
-        live = cursor.execute(_LIVE.format(**parts), values | {"tiers": list(TIER_NAMES)})
-        return [*rows, *live.fetchall()]
+def _bounds(segments: Sequence[Segment]) -> list[datetime]:
+    return [*(one.start for one in segments), segments[-1].end]
 
 
 def _column(name: str) -> str:

@@ -276,8 +276,7 @@ def _evidence(
         "accounts": [account for account, _ in asked],
         "pools": [pool for _, pool in asked],
         "tops": list({account for account, _ in asked}),
-        "start": start,
-        "end": end,
+        **sql.window(start, end),
     }
     with server_cursor() as cursor:
         found = sql.MEMBERS if len(asked) < sql.MANY else sql.MEMBERS_OF_MANY

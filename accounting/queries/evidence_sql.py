@@ -4,10 +4,20 @@ which time use is known. Each answers for any number of places; `accounting.doma
 Columns come as one packed value each: a million records are a few values to the driver.
 """
 
+from datetime import datetime, timedelta
+
 from accounting.closed_usage import start_of_day
 
-RECENT = "interval '31 days'"
+RECENT_DAYS = timedelta(days=31)
+RECENT = f"interval '{RECENT_DAYS.days} days'"
 """Shorter records are found by their start, longer ones by their end: see migration 0007."""
+
+
+def window(start: datetime, end: datetime) -> dict[str, datetime]:
+    """A window as the statements want it. `recent` is worked out here, once: in SQL it would be,
+    for the sake of time zones, at every row."""
+    return {"start": start, "end": end, "recent": start - RECENT_DAYS}
+
 
 # The accounts at and below each place, first: their number decides how records are best found.
 MEMBERS = """
@@ -67,18 +77,18 @@ WITH {_COUNTED}, pool AS MATERIALIZED (
     SELECT u.account_id, u.pool_id, u.sign * u.units AS units, u.started_at, u.ended_at
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b
-        AND u.started_at >= %(start)b::timestamptz - {RECENT} AND u.started_at < %(end)b
+        AND u.started_at >= %(recent)b AND u.started_at < %(end)b
         AND (u.ended_at > %(start)b OR u.ended_at IS NULL) {_AMONG}
     UNION ALL
     SELECT u.account_id, u.pool_id, u.sign * u.units, u.started_at, u.ended_at
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
-        AND u.ended_at > %(start)b AND u.started_at < %(start)b::timestamptz - {RECENT} {_AMONG}
+        AND u.ended_at > %(start)b AND u.started_at < %(recent)b {_AMONG}
     UNION ALL
     SELECT u.account_id, u.pool_id, u.units, u.started_at, NULL
     FROM accounting_openusage u
     WHERE u.organization_id = %(organization)b AND u.ended_at IS NULL
-        AND u.started_at < %(start)b::timestamptz - {RECENT} {_AMONG}
+        AND u.started_at < %(recent)b {_AMONG}
     UNION ALL
     SELECT a.account_id, a.pool_id, s.units, s.at,
         least(a.lapses_at, lead(s.at) OVER (PARTITION BY a.id ORDER BY s.step))

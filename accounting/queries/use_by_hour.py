@@ -73,8 +73,7 @@ def use_by_hour(organization_id: UUID, pool_id: UUID, *, start: datetime, end: d
         ]
         values = {
             "organization": organization_id,
-            "start": datetime.fromtimestamp(first, UTC),
-            "end": end,
+            **sql.window(datetime.fromtimestamp(first, UTC), end),
             "counted_account": accounts,
             "counted_pool": [pool_id] * len(accounts),
             "members": accounts,

@@ -310,8 +310,7 @@ def test_records_are_found_by_index(place):
         "counted_account": [place.accounts["nlp"]],
         "counted_pool": [place.pools["h100"]],
         "members": [place.accounts["nlp"]],
-        "start": START,
-        "end": NOW,
+        **sql.window(START, NOW),
     }
     with scope.reading(place.id), server_cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
