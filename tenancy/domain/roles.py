@@ -37,6 +37,9 @@ TOKEN_WRITE = "token:write"
 POLICY_WRITE = "policy:write"
 POOL_WRITE = "pool:write"
 RATE_WRITE = "rate:write"
+BUDGET_WRITE = "budget:write"
+BUDGET_DIVIDE = "budget:divide"
+"""Give the accounts below budgets, within the account's own."""
 REQUEST_WRITE = "request:write"
 REQUEST_REVIEW = "request:review"
 TAKE_PART = "person"
@@ -53,12 +56,13 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             LEDGER_READ,
             PEOPLE_WRITE,
             REQUEST_WRITE,
+            BUDGET_DIVIDE,
             Scope.EXPORT_READ,
         }
     ),
     Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW}),
     Role.FINANCE: frozenset(
-        {READ, Scope.PRIORITY_READ, LEDGER_READ, RATE_WRITE, Scope.EXPORT_READ}
+        {READ, Scope.PRIORITY_READ, LEDGER_READ, RATE_WRITE, BUDGET_WRITE, Scope.EXPORT_READ}
     ),
     Role.OPERATOR: frozenset(
         {
@@ -69,6 +73,7 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             TOKEN_WRITE,
             POLICY_WRITE,
             POOL_WRITE,
+            BUDGET_WRITE,
             REQUEST_WRITE,
             REQUEST_REVIEW,
             Scope.PRIORITY_READ,
