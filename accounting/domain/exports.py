@@ -95,7 +95,7 @@ def spec(*, account_id: UUID, month: date, what: str, format: str, focus_version
             field="format",
             facts={"known": list(formats)},
         )
-    if what != What.FOCUS and focus_version or focus_version not in ("", *FOCUS_VERSIONS):
+    if (what != What.FOCUS and focus_version) or focus_version not in ("", *FOCUS_VERSIONS):
         raise Invalid(
             "focus_version_unknown",
             f"Exports of FOCUS are of version {' or '.join(FOCUS_VERSIONS)}; others have none.",

@@ -1,0 +1,234 @@
+"""Lines of statements as rows. Of a closed month they come from where they are stored, by SQL; of
+an open one they are computed, as of the instant at which the export was asked for. Runs inside
+`scope.snapshot`."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Final
+
+from django.db import connection
+
+from accounting import statement_month
+from accounting.domain import statements
+from accounting.domain.lines import Line
+from accounting.exports.extent import Extent
+from accounting.exports.tables import Column, Kind, MadeTable, SqlTable, Table, month
+from accounting.queries import statements as queries
+from ledger.sql import server_cursor
+
+CHARGES_AT_ONCE: Final = 1_000
+_FACTS: Final = (
+    # name, kind, name in the line's facts
+    ("reason", Kind.TEXT, "reason"),
+    ("promised_unit_seconds", Kind.DECIMAL, "promised"),
+    ("share", Kind.DECIMAL, "share"),
+    ("utilization", Kind.DECIMAL, "utilization"),
+    ("discount_rate", Kind.DECIMAL, "rate"),
+    ("base_amount", Kind.DECIMAL, "base"),
+    ("committed", Kind.DECIMAL, "committed"),
+    ("charged", Kind.DECIMAL, "charged"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A line, where it stands in its month, and what it consists of by day: unit-seconds."""
+
+    chunk: int
+    line_no: int
+    line: Line
+    days: dict[date, Decimal]
+
+    @property
+    def id(self) -> str:
+        """The name of the line in its month."""
+        return f"{self.chunk}-{self.line_no}"
+
+
+class Lines:
+    """The lines of an export. Those of an open month are computed once, and all in memory: there
+    are as many as a page of the month has."""
+
+    def __init__(self, extent: Extent) -> None:
+        self.extent = extent
+        self.closed = extent.state == "closed"
+
+    @cached_property
+    def _found(self) -> statement_month.MonthLines:
+        return statement_month.month_lines(
+            self.extent.ground.organization_id,
+            self.extent.ground.month.first,
+            now=self.extent.asked_at,
+            under=self.extent.spec.account_id,
+            details=("day",),
+        )
+
+    def count(self) -> int:
+        """How many lines there are."""
+        return _summed(self.extent, "count(*)") if self.closed else len(self._found.lines)
+
+    def total(self) -> Decimal:
+        """What the lines add up to, counted apart from those who write them."""
+        if self.closed:
+            return _summed(self.extent, "coalesce(sum(amount), 0)")
+        return statements.totals(self._found.lines).amount
+
+    def charges(self) -> Iterator[Charge]:
+        """The lines in their order, each with its days."""
+        return _stored(self.extent) if self.closed else self._computed()
+
+    def table(self) -> Table:
+        """The lines as rows."""
+        extent = self.extent
+        places = extent.ground.places
+        columns = _columns(places)
+        facts = extent.facts | {"total": f"{self.total():.{places}f}"}
+        if self.closed:
+            return SqlTable(
+                columns=columns, facts=facts, head=_HEAD, tail=_TAIL, values=_values(extent)
+            )
+        rows = (_row(extent, charge) for charge in self._computed())
+        return MadeTable(columns=columns, facts=facts, rows=rows)
+
+    def _computed(self) -> Iterator[Charge]:
+        for number, line in enumerate(self._found.lines, start=1):
+            weights = self._found.parts.get(line.key, {})
+            days = {detail[0]: weights[detail] for detail in sorted(weights)}
+            yield Charge(0, number, line, days)
+
+
+_STORED = f"""
+SELECT l.chunk, l.line_no, d.days, d.weights, {
+    ", ".join(f"l.{name.strip()}" for name in queries.LINE_COLUMNS.split(","))
+}
+FROM accounting_statementline l
+CROSS JOIN LATERAL (SELECT array_agg(x.day), array_agg(x.weight) FROM (
+    SELECT p.day, sum(p.unit_seconds) AS weight FROM accounting_statementpart p
+    WHERE p.organization_id = l.organization_id AND p.month = l.month AND p.chunk = l.chunk
+        AND p.line_no = l.line_no GROUP BY p.day ORDER BY p.day) x) AS d(days, weights)
+WHERE l.organization_id = %(organization)s AND l.month = %(month)s
+    AND l.above @> ARRAY[%(account)s::uuid]
+ORDER BY l.chunk, l.line_no
+"""
+
+
+def _stored(extent: Extent) -> Iterator[Charge]:
+    with connection.connection.cursor(name="apportion_charges") as cursor:
+        cursor.execute(_STORED, _place(extent))
+        while rows := cursor.fetchmany(CHARGES_AT_ONCE):
+            for chunk, line_no, days, weights, *rest in rows:
+                line = queries.line_of(tuple(rest), extent.ground.places)
+                parts = dict(zip(days or (), weights or (), strict=True))
+                yield Charge(chunk, line_no, line, {} if line.adjusts else parts)
+
+
+def _place(extent: Extent) -> dict[str, Any]:
+    return {
+        "organization": extent.ground.organization_id,
+        "month": extent.ground.month.first,
+        "account": extent.spec.account_id,
+    }
+
+
+def _summed(extent: Extent, what: str) -> Any:
+    with server_cursor() as cursor:
+        return cursor.execute(
+            f"SELECT {what} FROM accounting_statementline WHERE organization_id = %(organization)b "
+            "AND month = %(month)b AND above @> ARRAY[%(account)b::uuid]",
+            _place(extent),
+        ).fetchone()[0]
+
+
+# ---------------------------------------------------------------- as columns
+_HEAD = """
+WITH known(id, name) AS MATERIALIZED (
+    SELECT * FROM unnest(%(ids)s::uuid[], %(names)s::text[])
+), path(above, text) AS MATERIALIZED (
+    SELECT d.above, (SELECT string_agg(k.name, '/' ORDER BY a.n)
+        FROM unnest(d.above) WITH ORDINALITY a(id, n) JOIN known k ON k.id = a.id)
+    FROM (SELECT DISTINCT above FROM accounting_statementline
+        WHERE organization_id = %(organization)s AND month = %(month)s) d
+)
+"""
+_TAIL = """
+FROM accounting_statementline l
+JOIN path ON path.above = l.above
+JOIN known account ON account.id = l.account_id
+LEFT JOIN known pool ON pool.id = l.pool_id
+LEFT JOIN known flavor ON flavor.id = l.flavor_id
+WHERE l.organization_id = %(organization)s AND l.month = %(month)s
+    AND l.above @> ARRAY[%(account)s::uuid]
+ORDER BY l.chunk, l.line_no
+"""
+
+
+def _values(extent: Extent) -> dict[str, Any]:
+    return _place(extent) | {
+        "ids": list(extent.names),
+        "names": list(extent.names.values()),
+        "name": extent.ground.month.name,
+        "currency": extent.ground.currency,
+    }
+
+
+def _columns(places: int) -> list[Column]:
+    text, decimal, amount = Kind.TEXT, Kind.DECIMAL, Kind.MONEY
+    return [
+        Column("month", text, "%(name)s::text"),
+        Column("state", text, "'closed'::text"),
+        Column("line", text, "l.chunk || '-' || l.line_no"),
+        Column("account_id", text, "l.account_id::text"),
+        Column("account", text, "account.name"),
+        Column("account_path", text, "path.text"),
+        Column("kind", text, "l.kind"),
+        Column("of_kind", text, "l.of_kind"),
+        Column("about", text, "to_char(l.about, 'YYYY-MM')"),
+        Column("pool", text, "pool.name"),
+        Column("flavor", text, "flavor.name"),
+        Column("tier", text, "l.tier"),
+        Column("grade", text, "l.grade"),
+        Column("unit_seconds", decimal, "l.unit_seconds"),
+        Column("price", decimal, "l.price"),
+        Column("list_price", decimal, "l.list_price"),
+        Column("currency", text, "%(currency)s::text"),
+        Column("amount", amount, f"round(l.amount, {places})"),
+        Column("list_amount", amount, f"round(l.list_amount, {places})"),
+        Column("rates_version", text, "l.version_id::text"),
+        Column("reference", text, "l.ref_id::text"),
+        *(
+            Column(
+                name,
+                kind,
+                f"l.facts->>'{fact}'" if kind == text else f"(l.facts->>'{fact}')::numeric",
+            )
+            for name, kind, fact in _FACTS
+        ),
+    ]
+
+
+def _row(extent: Extent, charge: Charge) -> tuple:
+    line = charge.line
+    key, names = line.key, extent.names
+    return (
+        *(extent.ground.month.name, extent.state, charge.id, str(key.account)),
+        *(names[key.account], extent.path(key.above), str(line.kind), str(key.kind)),
+        *(month(line.about), names.get(key.pool), names.get(key.flavor), key.tier, key.grade),
+        *(line.unit_seconds, line.price, line.list_price, extent.ground.currency),
+        *(line.amount, line.list_amount, _text(key.version), _text(key.ref)),
+        *(_fact(line, kind, fact) for _, kind, fact in _FACTS),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+_READ: Final[dict[Kind, Callable[[str], Any]]] = {Kind.TEXT: str, Kind.DECIMAL: Decimal}
+
+
+def _fact(line: Line, kind: Kind, name: str) -> Any:
+    found = line.facts.get(name)
+    return None if found is None else _READ[kind](found)

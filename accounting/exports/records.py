@@ -1,0 +1,135 @@
+"""Usage records behind a month's statements as rows: every stored row that touches the month, the
+ones that take a corrected record back among them, so that the unit-seconds add up.
+
+Of a closed month those that had come when its close ended: rows are never changed, so the file is
+the same whenever it is made. Runs inside `scope.snapshot`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from accounting.exports.extent import Extent
+from accounting.exports.tables import Column, Kind, SqlTable
+from accounting.queries.evidence_sql import RECENT
+from accounting.staging import TIER_NAMES
+from ledger.sql import server_cursor
+
+# As in `accounting.usage_sums`: recent ones by their start, long ones by their end, and those that
+# have run since long before.
+_FOUND = f"""
+WITH known(id, name) AS MATERIALIZED (
+    SELECT * FROM unnest(%(ids)s::uuid[], %(names)s::text[])
+), r AS NOT MATERIALIZED (
+    SELECT u.* FROM accounting_usagerecord u
+    WHERE u.organization_id = %(organization)s AND u.started_at < %(until)s
+        AND u.started_at >= %(start)s::timestamptz - {RECENT}
+        AND (u.ended_at > %(start)s OR u.ended_at IS NULL) {{among}}
+    UNION ALL
+    SELECT u.* FROM accounting_usagerecord u
+    WHERE u.organization_id = %(organization)s AND u.ended_at - u.started_at > {RECENT}
+        AND u.ended_at > %(start)s AND u.started_at < %(start)s::timestamptz - {RECENT} {{among}}
+    UNION ALL
+    SELECT u.* FROM accounting_usagerecord u
+    WHERE u.organization_id = %(organization)s AND u.ended_at IS NULL
+        AND u.started_at < %(start)s::timestamptz - {RECENT} {{among}}
+)
+"""
+_NAMED = """
+FROM r
+JOIN accounting_usagebatch b ON b.organization_id = %(organization)s AND b.id = r.batch_id
+    AND b.recorded_at <= %(known_by)s
+JOIN accounting_usagesource s ON s.organization_id = %(organization)s AND s.id = r.source_id
+JOIN known account ON account.id = r.account_id
+JOIN known person ON person.id = r.person_id
+JOIN known pool ON pool.id = r.pool_id
+"""
+# One order, which rows never leave: as they started, as they came.
+_ORDER = "ORDER BY r.started_at, r.batch_id, r.row_no"
+_SUBTREE: Final = "AND u.account_id = ANY (%(accounts)s::uuid[])"
+_WHILE_BELOW: Final = """AND EXISTS (
+    SELECT FROM unnest(%(accounts)s::uuid[], %(since)s::timestamptz[], %(left)s::timestamptz[])
+        AS m(account_id, since, until)
+    WHERE m.account_id = u.account_id AND m.since < coalesce(u.ended_at, 'infinity')
+        AND m.until > u.started_at)"""
+_TIERS = ", ".join(f"'{name}'" for name in TIER_NAMES)
+_SECONDS = """r.sign * r.units * extract(epoch FROM
+    least(r.ended_at, %(until)s) - greatest(r.started_at, %(start)s))"""
+COLUMNS: Final = (
+    Column("source", Kind.TEXT, "s.name"),
+    Column("key", Kind.TEXT, "r.key"),
+    Column("sign", Kind.INTEGER, "r.sign"),
+    Column("account_id", Kind.TEXT, "r.account_id::text"),
+    Column("account", Kind.TEXT, "account.name"),
+    Column("person", Kind.TEXT, "person.name"),
+    Column("pool", Kind.TEXT, "pool.name"),
+    Column("tier", Kind.TEXT, f"(ARRAY[{_TIERS}])[r.tier + 1]"),
+    Column("units", Kind.INTEGER, "r.units"),
+    Column("started_at", Kind.INSTANT, "r.started_at"),
+    Column("ended_at", Kind.INSTANT, "r.ended_at"),
+    Column("unit_seconds", Kind.DECIMAL, _SECONDS),
+    Column("compute_util", Kind.DECIMAL, "r.compute_util"),
+    Column("productive_util", Kind.DECIMAL, "r.productive_util"),
+    Column("memory_gb", Kind.DECIMAL, "r.memory_gb"),
+    Column("project", Kind.TEXT, "r.labels->>'project'"),
+    Column("model", Kind.TEXT, "r.labels->>'model'"),
+    Column("workload", Kind.TEXT, "r.labels->>'workload'"),
+    Column("labels", Kind.TEXT, "r.labels::text"),
+    Column("supersedes", Kind.TEXT, "r.supersedes"),
+    Column("batch_id", Kind.TEXT, "r.batch_id::text"),
+    Column("row", Kind.INTEGER, "r.row_no"),
+    Column("recorded_at", Kind.INSTANT, "b.recorded_at"),
+)
+
+
+def table(extent: Extent) -> SqlTable:
+    """The records of an export."""
+    among, values = _among(extent)
+    return SqlTable(
+        columns=COLUMNS,
+        facts=extent.facts,
+        head=_FOUND.format(among=among),
+        tail=f"{_NAMED} {_ORDER}",
+        values=values,
+    )
+
+
+def count(extent: Extent, *, limit: int | None = None) -> int:
+    """How many records there are; with a limit, at most so many are counted."""
+    among, values = _among(extent)
+    bound = "" if limit is None else f"LIMIT {limit}"
+    sql = f"{_FOUND.format(among=among)} SELECT count(*) FROM (SELECT 1 {_NAMED} {bound}) counted"
+    with server_cursor() as cursor:
+        return cursor.execute(sql, values).fetchone()[0]
+
+
+def _among(extent: Extent) -> tuple[str, Mapping[str, Any]]:
+    """The condition that tells whose records, and all values."""
+    here = extent.ground
+    values: dict[str, Any] = {
+        "organization": here.organization_id,
+        "start": here.month.start,
+        "until": here.until,
+        "known_by": extent.known_by,
+        "ids": list(extent.names),
+        "names": list(extent.names.values()),
+    }
+    if extent.whole:
+        return "", values
+    members = _members(extent)
+    accounts, since, until = (list(column) for column in zip(*members, strict=True))
+    if len(here.trees) == 1:
+        return _SUBTREE, values | {"accounts": accounts}
+    return _WHILE_BELOW, values | {"accounts": accounts, "since": since, "left": until}
+
+
+def _members(extent: Extent) -> list[tuple[UUID, Any, Any]]:
+    """The account and all below it, each with the stretches of the month in which it was there."""
+    here = extent.ground
+    ends = [*here.tree_starts[1:], here.month.end]
+    return [
+        (account, since, until)
+        for tree, since, until in zip(here.trees, here.tree_starts, ends, strict=True)
+        for account, above in sorted(tree.items())
+        if extent.spec.account_id in above
+    ]

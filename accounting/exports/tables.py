@@ -1,0 +1,209 @@
+"""What a writer is given: columns, and rows in blocks, so that no file is ever in memory whole.
+
+Where the rows come from SQL, CSV does not pass through Python at all: PostgreSQL writes it, cell
+guards included, and a test holds both ways to the same bytes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from django.db import connection
+
+from accounting.domain import money
+from accounting.domain.exports import FORMULA_STARTS, guarded
+from ledger.sql import server_cursor
+
+BLOCK_ROWS: Final = 2_000
+COPY_BYTES: Final = 1 << 16
+_CURSOR: Final = "apportion_export"
+_QUOTED = re.compile('[",\r\n]')
+
+
+class Kind(StrEnum):
+    """What the values of a column are."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    MONEY = "money"
+    INSTANT = "instant"
+    DATE = "date"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; `sql` is its expression where rows come from SQL. MONEY keeps its decimals, a
+    DECIMAL has none that are only zeros."""
+
+    name: str
+    kind: Kind
+    sql: str = ""
+
+
+class Table(Protocol):
+    """Rows to write.
+
+    Attributes:
+        facts: what a document says of all of them.
+        guards: texts that could be formulas stand behind an apostrophe in CSV and workbooks.
+    """
+
+    columns: Sequence[Column]
+    facts: Mapping[str, str | None]
+    guards: bool
+
+    def blocks(self) -> Iterator[list[tuple]]:
+        """Rows in their one order, at most BLOCK_ROWS at once."""
+        ...
+
+    def csv(self) -> Iterator[tuple[bytes, int]]:
+        """The rows as CSV, without the head, and how many rows each piece has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeTable:
+    """Rows that Python makes."""
+
+    columns: Sequence[Column]
+    facts: Mapping[str, str | None]
+    rows: Iterable[tuple]
+    guards: bool = True
+
+    def blocks(self) -> Iterator[list[tuple]]:
+        """See `Table`."""
+        block: list[tuple] = []
+        for row in self.rows:
+            block.append(row)
+            if len(block) == BLOCK_ROWS:
+                yield block
+                block = []
+        if block:
+            yield block
+
+    def csv(self) -> Iterator[tuple[bytes, int]]:
+        """See `Table`."""
+        return csv_of(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlTable:
+    """Rows of a query, read in the running transaction.
+
+    Attributes:
+        head: before SELECT: `WITH ...`; `tail`: FROM and all behind it, with its order.
+        values: by name; client-side in a COPY, which takes no parameters.
+    """
+
+    columns: Sequence[Column]
+    facts: Mapping[str, str | None]
+    tail: str
+    values: Mapping[str, Any]
+    head: str = ""
+    guards: bool = True
+
+    def blocks(self) -> Iterator[list[tuple]]:
+        """See `Table`."""
+        columns = ", ".join(column.sql for column in self.columns)
+        with connection.connection.cursor(name=_CURSOR) as cursor:
+            cursor.execute(f"{self.head} SELECT {columns} {self.tail}", self.values)
+            while block := cursor.fetchmany(BLOCK_ROWS):
+                yield block
+
+    def csv(self) -> Iterator[tuple[bytes, int]]:
+        """See `Table`."""
+        columns = ", ".join(_text_in_sql(column, guard=self.guards) for column in self.columns)
+        sql = f"COPY ({self.head} SELECT {columns} {self.tail}) TO STDOUT (FORMAT csv)"
+        with server_cursor() as cursor, cursor.copy(sql, self.values) as copy:
+            pieces: list[bytes] = []
+            size = 0
+            while piece := copy.read():
+                pieces.append(bytes(piece))
+                size += len(piece)
+                if size >= COPY_BYTES:
+                    yield b"".join(pieces), len(pieces)
+                    pieces, size = [], 0
+            yield b"".join(pieces), len(pieces)
+
+
+def csv_of(table: Table) -> Iterator[tuple[bytes, int]]:
+    """Rows as CSV by Python: exactly what PostgreSQL writes."""
+    kinds = [column.kind for column in table.columns]
+    for block in table.blocks():
+        lines = (
+            ",".join(
+                _cell(value, kind, guard=table.guards)
+                for value, kind in zip(row, kinds, strict=True)
+            )
+            for row in block
+        )
+        yield "".join(f"{line}\n" for line in lines).encode(), len(block)
+
+
+def csv_head(table: Table) -> bytes:
+    """The line of names."""
+    return (",".join(column.name for column in table.columns) + "\n").encode()
+
+
+def text(value: Any, kind: Kind) -> str:
+    """A value in the one form in which CSV and JSON have it."""
+    if kind == Kind.DECIMAL:
+        return plain(value)
+    if kind == Kind.INSTANT:
+        return instant(value)
+    if kind == Kind.DATE:
+        return value.isoformat()
+    return str(value)
+
+
+def plain(value: Decimal) -> str:
+    """All digits of a decimal and no zeros behind the last."""
+    return f"{money.EXACT.normalize(value):f}" if value else "0"
+
+
+def instant(value: datetime) -> str:
+    """As `2026-10-01T00:00:00Z`, with a fraction only where there is one."""
+    at = value.astimezone(UTC)
+    fraction = f".{at.microsecond:06}".rstrip("0") if at.microsecond else ""
+    return f"{at:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def month(first: date | None) -> str | None:
+    """As `2026-10`."""
+    return None if first is None else f"{first:%Y-%m}"
+
+
+def _cell(value: Any, kind: Kind, *, guard: bool) -> str:
+    if value is None:
+        return ""
+    found = text(value, kind)
+    if kind != Kind.TEXT:
+        return found
+    if guard:
+        found = guarded(found)
+    # As COPY does: an empty text is not null, and a lone `\\.` would end its data.
+    if not found or found == "\\." or _QUOTED.search(found):
+        return '"' + found.replace('"', '""') + '"'
+    return found
+
+
+_STARTS = ", ".join(f"U&'\\{ord(start):04X}'" for start in FORMULA_STARTS)
+
+
+def _text_in_sql(column: Column, *, guard: bool) -> str:
+    if column.kind == Kind.DECIMAL:
+        return f"trim_scale({column.sql})"
+    if column.kind == Kind.INSTANT:
+        # Django's connections speak UTC: ...+00.
+        return f"overlay(left(({column.sql})::text, -3) placing 'T' from 11) || 'Z'"
+    if column.kind == Kind.TEXT and guard:
+        return (
+            f"CASE WHEN left({column.sql}, 1) IN ({_STARTS}) THEN '''' || ({column.sql}) "
+            f"ELSE ({column.sql}) END"
+        )
+    return column.sql
