@@ -40,6 +40,7 @@ _MAIN = (
     ("Capacity", "capacity", "cpu", "c", READ),
     ("Allocations", "allocations", "list", "a", READ),
     ("Preemption", "preemption", "arrow-repeat", "b", READ),
+    ("Use it or lose it", "reclaim", "clock-history", "w", READ),
     ("Requests", "requests", "clipboard", "r", None),
     ("Reviews", "reviews", "check-lg", "v", REQUEST_REVIEW),
     ("Fair-share", "fairshare", "diagram-3", "f", None),

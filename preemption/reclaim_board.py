@@ -49,9 +49,7 @@ class Place:
         """Raises `Invalid` `page_unusable`."""
         try:
             at, account, pool = text.replace(" ", "+").split("/")
-            found = cls(
-                at=datetime.fromisoformat(at), account_id=UUID(account), pool_id=UUID(pool)
-            )
+            found = cls(at=datetime.fromisoformat(at), account_id=UUID(account), pool_id=UUID(pool))
         except ValueError:
             raise _unusable() from None
         if found.at.tzinfo is None:
@@ -92,6 +90,11 @@ class BoardRow:
     demotions: int
     justifications: int
     is_archived: bool
+
+    @property
+    def before(self) -> int:
+        """The guarantee before its idle part left it."""
+        return self.guarantee + self.units
 
     @property
     def place(self) -> Place:

@@ -271,6 +271,15 @@ def _series(hours: Ints, use: PoolUse, amounts: Ints | None) -> UseSeries:
     return UseSeries.of(hours, hours + HOUR_SECONDS, units)
 
 
+def left_alone(one: Guarantee) -> str | None:
+    """Why a guarantee is not judged: `temporary`, `exempt` or `unknown`; None: it is."""
+    if one.is_temporary:
+        return "temporary"
+    if one.is_exempt:
+        return "exempt"
+    return None if len(one.series) else "unknown"
+
+
 def look_back(pool_rule: PoolRule) -> timedelta:
     """How far back a run reads: a window, the unknown time it may span, maintenance within, and
     slack for a zone's days."""

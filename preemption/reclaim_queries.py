@@ -77,7 +77,7 @@ def dry_run(
                 account=called[account],
                 guarantee=one.units,
                 stages=done,
-                left_alone=_left_alone(one),
+                left_alone=loading.left_alone(one),
                 recommendation=recommend(
                     use=one.series,
                     guarantee=one.units,
@@ -88,14 +88,6 @@ def dry_run(
             )
         )
     return sorted(found, key=lambda each: (-each.units, each.account))
-
-
-def _left_alone(one: loading.Guarantee) -> str | None:
-    if one.is_temporary:
-        return "temporary"
-    if one.is_exempt:
-        return "exempt"
-    return None if len(one.series) else "unknown"
 
 
 def names(organization_id: UUID, accounts: list[UUID]) -> dict[UUID, str]:
