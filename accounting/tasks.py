@@ -11,7 +11,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from accounting import allocated_usage, partitions
+from accounting import allocated_usage, budget_rounds, partitions
 from accounting.commands.statements import CloseMonth
 from accounting.commands.usage import SettleUsage
 from accounting.queries import statements
@@ -21,6 +21,7 @@ from ledger.types import SYSTEM
 
 SETTLE_SECONDS: Final = 60
 CLOSE_SECONDS: Final = 50
+WATCH_SECONDS: Final = 3000
 PARTITIONS_AHEAD: Final = timedelta(days=92)
 
 
@@ -61,6 +62,19 @@ def meter_allocations() -> None:
 def meter_allocations_of(organization_id: str) -> None:
     """Let what an organization's ended allocations held become usage."""
     allocated_usage.meter(UUID(organization_id), now=datetime.now(UTC))
+
+
+@shared_task
+def watch_budgets() -> None:
+    """Hand every organization's budgets out on their own."""
+    for organization_id in scope.organization_ids():
+        watch_budgets_of.apply_async((str(organization_id),), expires=WATCH_SECONDS)
+
+
+@shared_task
+def watch_budgets_of(organization_id: str) -> None:
+    """Draw an organization's costs by day and record which of its budgets speak up."""
+    budget_rounds.look(UUID(organization_id), now=datetime.now(UTC))
 
 
 @shared_task

@@ -147,6 +147,12 @@ SENTENCES = {
     "statement.close_confirmed": "A second person confirmed the close of {month}",
     "statement.drawn": "{lines} lines of {month} drawn: {amount}",
     "statement.closed": "The month {month} closed: {statements} statements, {amount}",
+    "budget.set": "Budget of {account_id} set: {amount} {currency} per {period} from {starts_on}",
+    "budget.changed": "Budget of {account_id} is {amount} from {effective_from}",
+    "budget.ended": "Budget of {account_id} ended on {ended_on}",
+    "budget.alerted": "Budget of {account_id} from {period_start} alerts: {kind} {rule}, {spent} "
+    "of {amount} {currency} spent",
+    "budget.alert_ended": "Alert of the budget of {account_id} is over: {kind} {rule}",
     "ledger.lane_heads_recorded": "Heads of all hash chains recorded",
 }
 
