@@ -70,6 +70,10 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 60,
         "options": {"queue": "deadlines", "expires": 60},
     },
+    "budgets": {
+        "task": "accounting.tasks.watch_budgets",
+        "schedule": crontab(minute=25),  # hourly: alerts the day it happens
+        "options": {"expires": 3000},
     "preemption-lapsed": {
         "task": "preemption.tasks.lapse_plans",
         "schedule": 30,

@@ -56,6 +56,8 @@ COMMAND_MODULES = (
     "accounting.commands.fairshare",
     "accounting.commands.rates",
     "accounting.commands.statements",
+    "accounting.commands.budgets",
+    "accounting.commands.budget_watch",
     "accounting.commands.exports",
     "preemption.commands.policies",
     "preemption.commands.checkpoints",
@@ -73,6 +75,7 @@ NOTICE_MODULES = (
     "notices.kinds.requests",
     "notices.kinds.cycles",
     "notices.kinds.reclaim",
+    "notices.kinds.budgets",
 )
 
 
