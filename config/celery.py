@@ -74,6 +74,7 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "task": "accounting.tasks.watch_budgets",
         "schedule": crontab(minute=25),  # hourly: alerts the day it happens
         "options": {"expires": 3000},
+    },
     "preemption-lapsed": {
         "task": "preemption.tasks.lapse_plans",
         "schedule": 30,
