@@ -94,6 +94,20 @@ def period(query: QueryDict, *, today: date, default_days: int = 30) -> tuple[da
     return since, until
 
 
+def month(query: QueryDict, *, today: date) -> date:
+    """The first day of a month given as 2026-11; without one, of the one that it is now."""
+    value = text(query, "month")
+    if not value:
+        return today.replace(day=1)
+    try:
+        found = date.fromisoformat(f"{value}-01")
+    except ValueError:
+        raise _bad("month", "is a month like 2026-11") from None
+    if not 2000 <= found.year < 2100:
+        raise _bad("month", "lies between the years 2000 and 2099")
+    return found
+
+
 def moment(query: QueryDict, name: str, zone: ZoneInfo) -> datetime | None:
     """An instant: with a zone as in a link, or as the form's field gives it, in `zone`."""
     value = text(query, name).replace(" ", "+")

@@ -2,7 +2,7 @@
 and the organization's budgets are (`lock_budgets`)."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -122,40 +122,56 @@ WHERE a.organization_id = %b AND (
 """
 
 
-def history(
-    organization_id: UUID, pool_id: UUID, *, now: datetime, budgets: BudgetPolicy
-) -> list[Preempted]:
-    """Everything that budgets still see.
+class Drawn(NamedTuple):
+    """What budgets still see, with its pool; `is_open`: planned, and nobody has reported it."""
+
+    pool_id: UUID
+    is_open: bool
+    taken: Preempted
+
+
+def drawn(organization_id: UUID, *, now: datetime, budgets: BudgetPolicy) -> list[Drawn]:
+    """Everything that budgets still see, in all pools.
 
     What is reported counts from when it happened. What is not reported yet may happen at any
     moment, so it counts as of now, up to its report or the end of its plan: so the budget holds in
-    every window, both of notices and of actual ends. Of other pools only job and account count, not
-    units. What schedulers preempted without any plan counts as well.
+    every window, both of notices and of actual ends. What schedulers preempted without any plan
+    counts as well.
     """
     longest = max(budgets.pool_window_seconds, budgets.job_window_seconds, budgets.cooldown_seconds)
     since = now - max(_DAY, timedelta(seconds=longest))
-    found: list[Preempted] = []
+    found: list[Drawn] = []
     known: set[UUID] = set()
     with server_cursor() as cursor:
         rows = cursor.execute(_TAKEN, (organization_id, now, since)).fetchall()
     for allocation_id, pool, job, state, units, at, account, by_job, aged in rows:
         known.add(allocation_id)
-        found.append(
-            Preempted(
-                at=now if state == "open" else at,
-                job=job,
-                units=units if pool == pool_id else 0,
-                by_account=account,
-                by_job=by_job,
-                by_aged=aged,
-            )
+        is_open = state == "open"
+        taken = Preempted(
+            at=now if is_open else at,
+            job=job,
+            units=units,
+            by_account=account,
+            by_job=by_job,
+            by_aged=aged,
         )
+        found.append(Drawn(pool, is_open, taken))
     found += [
-        Preempted(at=lost.at, job=lost.key, units=lost.units if lost.pool_id == pool_id else 0)
+        Drawn(lost.pool_id, False, Preempted(at=lost.at, job=lost.key, units=lost.units))
         for lost in taking.lost_since(organization_id, since=since)
         if lost.id not in known
     ]
     return found
+
+
+def history(
+    organization_id: UUID, pool_id: UUID, *, now: datetime, budgets: BudgetPolicy
+) -> list[Preempted]:
+    """What the budgets of a plan see: of other pools only job and account count, not units."""
+    return [
+        one.taken if one.pool_id == pool_id else replace(one.taken, units=0)
+        for one in drawn(organization_id, now=now, budgets=budgets)
+    ]
 
 
 class Checkpoint(NamedTuple):
@@ -266,6 +282,17 @@ def names(
             for table, ids in (("quota_pool", pools), ("tenancy_account", accounts))
         ]
     return found[0], found[1]
+
+
+def account_names(organization_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """Names of accounts."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name FROM tenancy_account "
+            "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
+            (organization_id, list(ids)),
+        ).fetchall()
+    return dict(rows)
 
 
 def pools_with_lapses(organization_id: UUID, *, now: datetime) -> list[UUID]:

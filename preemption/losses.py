@@ -40,7 +40,8 @@ class Loser:
     Attributes:
         cost: as reported, else as reckoned.
         between_seconds: how long it ran between two preemptions, on average.
-        interval_seconds: how often it should save itself; None: how long that takes is not known.
+        checkpoint_seconds: how long it takes to save itself; None: it does not tell.
+        interval_seconds: how often it should (Young and Daly, see `preemption.domain.tax`).
     """
 
     job: str
@@ -48,6 +49,7 @@ class Loser:
     times: int
     cost: Decimal
     between_seconds: int
+    checkpoint_seconds: int | None
     interval_seconds: int | None
 
 
@@ -62,14 +64,15 @@ GROUP BY 1, 2 ORDER BY 1 DESC, 5 DESC, 2 LIMIT %b
 """
 _LOSERS = """
 SELECT a.key, min(v.name), count(*), sum(coalesce(a.tax_reported, a.tax)), max(c.seconds), (
-    SELECT sum(extract(epoch FROM coalesce(q.ended_at, %b) - greatest(q.started_at, %b)))::bigint
+    SELECT sum(extract(epoch FROM least(coalesce(q.ended_at, %b), %b)
+        - greatest(q.started_at, %b)))::bigint
     FROM quota_allocation q WHERE q.organization_id = %b AND q.key = a.key
-        AND q.started_at IS NOT NULL AND coalesce(q.ended_at, %b) > %b)
+        AND coalesce(q.ended_at, %b) > %b AND q.started_at < %b)
 FROM preemption_action a
 JOIN tenancy_account v ON v.organization_id = a.organization_id AND v.id = a.account_id
 LEFT JOIN preemption_checkpoint c
     ON c.organization_id = a.organization_id AND c.allocation_id = a.allocation_id
-WHERE a.organization_id = %b AND a.state = 'done' AND a.at > %b
+WHERE a.organization_id = %b AND a.state = 'done' AND a.at >= %b AND a.at < %b
     AND (%b::uuid[] IS NULL OR a.account_id = ANY(%b::uuid[]))
 GROUP BY a.key ORDER BY 4 DESC, 3 DESC, 1 LIMIT %b
 """
@@ -99,19 +102,20 @@ def by_month(
 def losers(
     organization_id: UUID,
     *,
-    now: datetime,
-    days: int = 30,
+    since: datetime,
+    until: datetime,
     accounts: Collection[UUID] | None = None,
 ) -> list[Loser]:
-    """The jobs that lost most, first.
+    """The jobs that lost most in a period, first.
 
     Args:
+        until: not ahead of now.
         accounts: that they are of; None: all.
     """
     among = None if accounts is None else list(accounts)
-    since = now - timedelta(days=days)
     here = organization_id
-    values = (now, since, here, now, since, here, since, among, among, LOSERS_MAX)
+    values = (until, until, since, here, until, since, until)
+    values += (here, since, until, among, among, LOSERS_MAX)
     with server_cursor() as cursor:
         rows = cursor.execute(_LOSERS, values).fetchall()
     return [_loser(*row) for row in rows]
@@ -132,5 +136,6 @@ def _loser(
         times=times,
         cost=cost,
         between_seconds=between,
+        checkpoint_seconds=seconds,
         interval_seconds=interval,
     )

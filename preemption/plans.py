@@ -111,6 +111,22 @@ class StoredPlan:
         """Those that nobody reported yet."""
         return tuple(action for action in self.actions if action.state == "open")
 
+    @property
+    def done_actions(self) -> tuple[StoredAction, ...]:
+        """Those that took units."""
+        return tuple(action for action in self.actions if action.state == "done")
+
+    @property
+    def tax_taken(self) -> Decimal:
+        """Reckoned, of what was taken."""
+        return sum((action.tax for action in self.done_actions), Decimal(0))
+
+    @property
+    def tax_reported(self) -> Decimal | None:
+        """Measured, of what was taken; None: nobody told of any."""
+        told = [one.tax_reported for one in self.done_actions if one.tax_reported is not None]
+        return sum(told, Decimal(0)) if told else None
+
     def judged(self, now: datetime) -> "StoredPlan":
         """As it is at an instant: lapsed where its time is over, whether a task came by or not.
         One whose job was admitted is confirmed by that."""

@@ -1,53 +1,62 @@
 """Typed reads of plans, bounded and paged. All run inside `scope.reading`, judged at `now`."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from uuid import UUID
 
 from ledger.sql import server_cursor
 from preemption import loading
-from preemption.domain.budgets import Budgets
+from preemption.domain.budgets import BudgetPolicy
+from preemption.loading import Drawn
 from preemption.plans import StoredPlan
-from quota.queries.pools import pools_with_weights
+from quota.queries.pools import PoolRow, pools_with_weights
 
 LIST_MAX = 200
-ACTIONS_MAX = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolGauge:
-    """A pool's budget now: units used in the window that ends now, of the limit."""
+    """A pool's budget now, over the window that ends now.
+
+    Attributes:
+        taken, planned: units that were taken in it, and those of open plans that nobody reported
+            yet; together they are `used` of the `limit`.
+        frees_at: when the first of what was taken leaves the window.
+    """
 
     pool_id: UUID
     pool: str
     capacity: int
-    used: int
+    taken: int
+    planned: int
     limit: int
     window_seconds: int
     open_plans: int
+    frees_at: datetime | None
+
+    @property
+    def used(self) -> int:
+        return self.taken + self.planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActionRow:
-    """Units that were taken."""
+class AgedGauge:
+    """Allocations taken in 24 hours for an account's jobs that rose by waiting, of the limit."""
 
-    at: datetime
-    plan_id: UUID
-    pool: str
     account_id: UUID
     account: str
-    job: str
-    by_account_id: UUID
-    by_account: str
-    by_job: str
-    step: str
-    mode: str
-    units: int
-    tax: Decimal
-    tax_reported: Decimal | None
-    override: bool
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauges:
+    """Budgets now. `aged`: of accounts that have drawn on theirs, who drew most first."""
+
+    pools: tuple[PoolGauge, ...]
+    aged: tuple[AgedGauge, ...]
 
 
 def plan(organization_id: UUID, plan_id: UUID, *, now: datetime) -> StoredPlan | None:
@@ -97,8 +106,8 @@ def plans(
     return [one.judged(now) for one in found]
 
 
-def gauges(organization_id: UUID, *, now: datetime) -> list[PoolGauge]:
-    """Every pool's budget as a plan made now would find it."""
+def gauges(organization_id: UUID, *, now: datetime) -> Gauges:
+    """Every budget as a plan made now would find it, in a constant number of questions."""
     policy = loading.policy(organization_id).budgets
     with server_cursor() as cursor:
         counts = dict(
@@ -108,58 +117,46 @@ def gauges(organization_id: UUID, *, now: datetime) -> list[PoolGauge]:
                 (organization_id, now),
             ).fetchall()
         )
-    found = []
-    for pool in pools_with_weights(organization_id):
-        history = loading.history(organization_id, pool.id, now=now, budgets=policy)
-        budgets = Budgets(policy, capacity=pool.capacity, history=history)
-        found.append(
-            PoolGauge(
-                pool_id=pool.id,
-                pool=pool.name,
-                capacity=pool.capacity,
-                used=budgets.pool.used(now),
-                limit=budgets.pool.limit,
-                window_seconds=policy.pool_window_seconds,
-                open_plans=counts.get(pool.id, 0),
+    drawn = loading.drawn(organization_id, now=now, budgets=policy)
+    by_pool: dict[UUID, list[Drawn]] = {}
+    for one in drawn:
+        by_pool.setdefault(one.pool_id, []).append(one)
+    pools = tuple(
+        _gauge(pool, by_pool.get(pool.id, ()), policy, now=now, open_plans=counts.get(pool.id, 0))
+        for pool in pools_with_weights(organization_id)
+    )
+    aged = Counter(
+        one.taken.by_account
+        for one in drawn
+        if one.taken.by_aged and one.taken.at > now - timedelta(days=1)
+    )
+    found = [(account, used) for account, used in aged.items() if isinstance(account, UUID)]
+    names = loading.account_names(organization_id, [account for account, _ in found])
+    return Gauges(
+        pools=pools,
+        aged=tuple(
+            AgedGauge(
+                account_id=account, account=names[account], used=used, limit=policy.aged_per_day
             )
-        )
-    return found
+            for account, used in sorted(found, key=lambda one: (-one[1], names[one[0]]))
+        ),
+    )
 
 
-_ACTIONS = """
-SELECT a.at, a.plan_id, q.name, v.id, v.name, a.key, b.id, b.name, p.key, a.step, a.mode, a.given,
-    a.tax, a.tax_reported, p.override
-FROM preemption_action a
-JOIN preemption_plan p ON p.organization_id = a.organization_id AND p.id = a.plan_id
-JOIN quota_pool q ON q.organization_id = a.organization_id AND q.id = a.pool_id
-JOIN tenancy_account v ON v.organization_id = a.organization_id AND v.id = a.account_id
-JOIN tenancy_account b ON b.organization_id = a.organization_id AND b.id = p.account_id
-WHERE a.organization_id = %b AND a.state = 'done' AND a.at > %b
-    AND (%b::uuid[] IS NULL OR a.account_id = ANY(%b::uuid[])
-        OR (%b::boolean AND p.account_id = ANY(%b::uuid[])))
-ORDER BY a.at DESC, a.plan_id, a.ordinal LIMIT %b
-"""
-
-
-def recent_actions(
-    organization_id: UUID,
-    *,
-    now: datetime,
-    days: int = 30,
-    accounts: Collection[UUID] | None = None,
-    either_side: bool = True,
-    limit: int = ACTIONS_MAX,
-) -> list[ActionRow]:
-    """What was taken, the latest first.
-
-    Args:
-        accounts: from one of these or for one of them; None: all.
-        either_side: False: only what was taken from them.
-    """
-    among = None if accounts is None else list(accounts)
-    since = now - timedelta(days=days)
-    values = (organization_id, since, among, among, either_side, among, limit)
-    with server_cursor() as cursor:
-        rows = cursor.execute(_ACTIONS, values).fetchall()
-    names = tuple(ActionRow.__dataclass_fields__)
-    return [ActionRow(**dict(zip(names, row, strict=True))) for row in rows]
+def _gauge(
+    pool: PoolRow, drawn: Sequence[Drawn], policy: BudgetPolicy, *, now: datetime, open_plans: int
+) -> PoolGauge:
+    window = timedelta(seconds=policy.pool_window_seconds)
+    inside = [one for one in drawn if one.taken.at > now - window]
+    reported = [one.taken for one in inside if not one.is_open]
+    return PoolGauge(
+        pool_id=pool.id,
+        pool=pool.name,
+        capacity=pool.capacity,
+        taken=sum(one.units for one in reported),
+        planned=sum(one.taken.units for one in inside if one.is_open),
+        limit=policy.pool_units(pool.capacity),
+        window_seconds=policy.pool_window_seconds,
+        open_plans=open_plans,
+        frees_at=min((one.at + window for one in reported), default=None),
+    )

@@ -5,8 +5,9 @@ from decimal import Decimal
 import pytest
 
 from ledger import scope, verification
-from preemption import queries
+from preemption import taken
 from preemption.commands.checkpoints import RecordCheckpoints
+from preemption.taken import Which
 from preemption.wire import Checkpoint, PreemptionReport
 from tests.accounting import sample_rates
 from tests.preemption.conftest import Preemption, after
@@ -42,7 +43,8 @@ def test_the_worked_case_costs_96(busy, monkeypatch):
     told = busy.report(plan, report, now=after(minutes=121))
     assert told.plan.actions[0].tax_reported == Decimal("192.000000")
     with scope.reading(busy.place.id):
-        (row,) = queries.recent_actions(busy.place.id, now=after(minutes=122))
+        which = Which(since=after(), until=after(minutes=122))
+        (row,) = taken.actions(busy.place.id, which)
     assert (row.units, row.tax, row.tax_reported) == (64, 96, 192)
     assert verification.verify(busy.place.id).findings == []
 

@@ -68,7 +68,7 @@ def test_without_any_task_questions_are_answered_as_if_it_had_come(busy):
         found = queries.plan(busy.place.id, UUID(plan.id), now=late)
         assert (found.state, {one.state for one in found.actions}) == ("lapsed", {"void"})
         assert queries.plans(busy.place.id, now=late, is_open=True) == []
-        gauge = next(g for g in queries.gauges(busy.place.id, now=late) if g.pool == "h100")
+        gauge = next(g for g in queries.gauges(busy.place.id, now=late).pools if g.pool == "h100")
     assert (gauge.used, gauge.open_plans) == (0, 0)
     assert settled(busy) == []
     for _ in range(2):

@@ -1,6 +1,6 @@
 """What preemption costs whom, and how often jobs that lose most should save themselves."""
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from ledger import scope
@@ -24,9 +24,10 @@ def test_by_month_of_the_organization_and_account(preemption, monkeypatch):
     assert [one.code for one in preemption.report(plan, report, now=now).results] == ["done"]
     with scope.reading(place.id):
         (month,) = losses.by_month(place.id, now=now, time_zone="Europe/Berlin")
-        (loser,) = losses.losers(place.id, now=now)
+        period = {"since": now - timedelta(days=30), "until": now + timedelta(seconds=1)}
+        (loser,) = losses.losers(place.id, **period)
         others = [place.accounts["serving"]]
-        none = losses.losers(place.id, now=now, accounts=others)
+        none = losses.losers(place.id, **period, accounts=others)
     # One minute since the checkpoint, 50 units, 2 an hour; the scheduler measured one and a half.
     assert (month.month, month.account, month.units) == (date(2026, 11, 1), "vision", 50)
     assert (month.tax.quantize(Decimal("0.01")), month.tax_reported) == (

@@ -174,7 +174,7 @@ def test_an_override_passes_the_budgets_and_counts_in_them(preemption):
         preemption.ask("more", 20, now=NOW, override="demo", by="alice")
     with scope.reading(preemption.place.id):
         gauge = next(
-            one for one in queries.gauges(preemption.place.id, now=NOW) if one.pool == "h100"
+            one for one in queries.gauges(preemption.place.id, now=NOW).pools if one.pool == "h100"
         )
     assert (gauge.used, gauge.limit, gauge.open_plans) == (20, 5, 1)
     clean(preemption)
