@@ -85,6 +85,16 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": 900,
         "options": {"expires": 900},
     },
+    "detections-jobs": {
+        "task": "preemption.tasks.find_detections",
+        "schedule": 120,
+        "options": {"expires": 120},
+    },
+    "detections-consumption": {
+        "task": "preemption.tasks.find_consumption",
+        "schedule": crontab(minute=25),
+        "options": {"expires": 3600},
+    },
     "usage-partitions": {
         "task": "accounting.tasks.make_partitions",
         "schedule": crontab(hour=2, minute=10),

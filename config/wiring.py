@@ -16,6 +16,7 @@ from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
 from preemption import verification as preemption_verification
+from preemption.detection_projectors import PROJECTORS as DETECTIONS
 from preemption.projectors import PROJECTORS as PREEMPTION
 from preemption.reclaim_projectors import PROJECTORS as RECLAIM
 from quota import event_reading, ports, tree_guard
@@ -66,6 +67,8 @@ COMMAND_MODULES = (
     "preemption.commands.settling",
     "preemption.commands.reclaim",
     "preemption.commands.reclaim_rules",
+    "preemption.commands.detections",
+    "preemption.commands.detection_policy",
 )
 
 NOTICE_MODULES = (
@@ -76,6 +79,7 @@ NOTICE_MODULES = (
     "notices.kinds.cycles",
     "notices.kinds.reclaim",
     "notices.kinds.budgets",
+    "notices.kinds.detections",
 )
 
 
@@ -96,6 +100,7 @@ def connect() -> None:
     projection.register(BUDGETS)
     projection.register(PREEMPTION)
     projection.register(RECLAIM)
+    projection.register(DETECTIONS)
     projection.on_rebuilt(accounting_rebuilt)
     verification.register("usage", accounting_verification.verify_usage)
     verification.register("statements", verify_statements)

@@ -3,11 +3,14 @@
 from django.db import models
 from django.db.models import Q
 
+from preemption.detection_models import Detection, DetectionPolicyRow
 from preemption.reclaim_models import ReclaimRuleRow, ReclaimState
 from quota.domain.values import CLASSES, TIERS
 
 __all__ = (
     "Checkpoint",
+    "Detection",
+    "DetectionPolicyRow",
     "Plan",
     "PlanAction",
     "PreemptionPolicy",

@@ -14,12 +14,15 @@ from celery import shared_task
 from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
-from preemption import loading, reclaim_loading
+from preemption import detection_loading, loading, reclaim_loading
+from preemption.commands.detections import FindDetections
 from preemption.commands.reclaim import RunReclaim
 from preemption.commands.settling import LapsePlans
 
 LAPSE_SECONDS: Final = 30
 RECLAIM_SECONDS: Final = 900
+DETECTION_SECONDS: Final = 120
+CONSUMPTION_SECONDS: Final = 3_600
 
 
 @shared_task
@@ -60,3 +63,31 @@ def run_reclaim_of(organization_id: str) -> None:
     context = Context(organization_id=place, actor=SYSTEM, now=now, reason="use it or lose it")
     for pool_id in sorted(pools):
         execute(RunReclaim(pool_id=pool_id), context)
+
+
+@shared_task
+def find_detections() -> None:
+    """Look for idle allocations of every organization, each on its own."""
+    for organization_id in scope.organization_ids():
+        find_detections_of.apply_async(
+            (str(organization_id), False), queue="deadlines", expires=DETECTION_SECONDS
+        )
+
+
+@shared_task
+def find_consumption() -> None:
+    """Look for accounts that use a multiple of their usual day, organization by organization."""
+    for organization_id in scope.organization_ids():
+        find_detections_of.apply_async((str(organization_id), True), expires=CONSUMPTION_SECONDS)
+
+
+@shared_task
+def find_detections_of(organization_id: str, consumption: bool) -> None:
+    """Look at one pool after the other, so that none waits for all."""
+    now = datetime.now(UTC)
+    place = UUID(organization_id)
+    with scope.reading(place):
+        pools = detection_loading.pools(place, consumption=consumption)
+    context = Context(organization_id=place, actor=SYSTEM, now=now, reason="detection")
+    for pool_id in pools:
+        execute(FindDetections(pool_id=pool_id, consumption=consumption), context)

@@ -57,12 +57,19 @@ DEFAULT_DETECTION = DetectionRule()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Mean compute utilisation (0 to 1) over [start, end); None is unknown."""
+    """Mean compute utilisation (0 to 1) over [start, end); None is unknown. `peak`: the highest of
+    what the mean is made of; None: it is of one piece."""
 
     start: datetime
     end: datetime
     compute_util: Fraction | None
     memory_gb: Fraction | None = None
+    peak: Fraction | None = None
+
+    @property
+    def highest(self) -> Fraction | None:
+        """The share that a threshold is held against."""
+        return self.compute_util if self.peak is None else self.peak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,25 +100,39 @@ class SurgeFinding:
     times: Fraction
 
 
-def idle(
-    samples: Sequence[Sample], *, at: datetime, rule: DetectionRule = DEFAULT_DETECTION
-) -> IdleFinding | None:
-    """Is an allocation idle now, and since when?
-
-    The unbroken run of idle samples that ends last counts. It must reach up to `at` but for one
-    sample's length (what is being measured), and be long enough.
+def low_run(samples: Sequence[Sample], below: Fraction) -> list[Sample]:
+    """The unbroken run of samples below a share that ends last, the latest first.
 
     Args:
         samples: of one allocation, in order of time.
     """
     run: list[Sample] = []
     for sample in reversed(samples):
-        if sample.compute_util is None or sample.compute_util >= rule.idle_below:
+        if sample.highest is None or sample.highest >= below:
             break
         if run and sample.end < run[-1].start:
             break  # a gap: unknown
         run.append(sample)
-    if not run or at - run[0].end > run[0].end - run[0].start:
+    return run
+
+
+def idle(
+    samples: Sequence[Sample],
+    *,
+    at: datetime,
+    rule: DetectionRule = DEFAULT_DETECTION,
+    fresh: timedelta | None = None,
+) -> IdleFinding | None:
+    """Is an allocation idle now, and since when?
+
+    The unbroken run of idle samples that ends last counts. It must reach up to `at` but for one
+    sample's length (what is being measured) or `fresh`, and be long enough.
+
+    Args:
+        samples: of one allocation, in order of time.
+    """
+    run = low_run(samples, rule.idle_below)
+    if not run or at - run[0].end > (fresh or run[0].end - run[0].start):
         return None
     since, until = run[-1].start, run[0].end
     if until - since < timedelta(minutes=rule.idle_minutes):
@@ -180,7 +201,7 @@ def _mean(run: Sequence[Sample]) -> Fraction:
         (sample.compute_util or Fraction(0)) * length
         for sample, length in zip(run, lengths, strict=True)
     )
-    return Fraction(total) / sum(lengths)
+    return Fraction(total) / (sum(lengths) or 1)
 
 
 def _median(values: Sequence[int | Fraction]) -> Fraction:

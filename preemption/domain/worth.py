@@ -12,6 +12,7 @@ from fractions import Fraction
 from preemption.domain.series import Observed, UseSeries
 
 HOUR_SECONDS = 3600
+DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +77,22 @@ def recommend(
         idle_unit_seconds=guarantee * total - used,
         known_seconds=total,
     )
+
+
+def idle_per_hour(units: int, utilization: Fraction, price: Decimal) -> Fraction:
+    """What the part of running units that does nothing costs an hour.
+
+    Args:
+        utilization: of their compute, 0 to 1; a job that does not get on uses nothing of it.
+        price: per unit-hour.
+    """
+    return units * (1 - utilization) * Fraction(price)
+
+
+def excess_per_hour(consumed: int, usual: Fraction, price: Decimal) -> Fraction:
+    """What consumption above an account's usual day costs an hour of that day.
+
+    Args:
+        consumed, usual: unit-seconds of a day.
+    """
+    return Fraction(consumed - usual, DAY_SECONDS) * Fraction(price)

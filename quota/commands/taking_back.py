@@ -72,6 +72,12 @@ class PoolInHand:
         outcome = lifecycle.preempt(one.value, at=at, now=self._unit.now)
         return self._keep(one, outcome)
 
+    def end(self, allocation_id: UUID, *, at: datetime) -> Outcome:
+        """The job is not to hold its units any longer; see `lifecycle.release`."""
+        one = self.allocations[allocation_id]
+        outcome = lifecycle.release(one.value, at=at, now=self._unit.now)
+        return self._keep(one, outcome)
+
     def shrink(self, allocation_id: UUID, *, left: int, at: datetime) -> Outcome:
         """The job goes on with fewer units; see `lifecycle.resize`."""
         one = self.allocations[allocation_id]
