@@ -128,6 +128,14 @@ SENTENCES = {
     "reclaim.restored": "{units} units are in the guarantee of {account_id} in {pool_id} again",
     "reclaim.returned": "{units} units do not come back to the guarantee of {account_id} in "
     "{pool_id}",
+    "detection.policy_set": "Detection set: idle below {idle_below} for {idle_minutes} min, zombie "
+    "below {zombie_below} without progress for {progress_seconds_max} s, {baseline_factor} times "
+    "the usual day",
+    "detection.found": "{account_id} in {pool_id}: {kind} found, {units} units",
+    "detection.acknowledged": "What was found at {account_id} in {pool_id} was acknowledged",
+    "detection.acted": "{units} units of {account_id} in {pool_id} released: they did nothing",
+    "detection.reopened": "What was acknowledged at {account_id} in {pool_id} is still so: {kind}",
+    "detection.cleared": "What was found at {account_id} in {pool_id} is no longer so: {why}",
     "usage.source_registered": "Usage source {name} seen for the first time",
     "usage.batch_recorded": "{rows} usage rows recorded{beside}",
     "usage.settled": "Records that ended by {until} settled",
