@@ -15,8 +15,8 @@ days and an hour, and sums of such integers are as exact as of `numeric`, in hal
 Runs inside `scope.reading` or a command.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -27,9 +27,10 @@ from ledger.sql import server_cursor
 
 SMALL_UNITS: Final = 3_000_000
 COMPARED_BOUNDS: Final = 3
-"""Up to so many bounds between segments are compared one by one. The planner knows that a
-comparison has two outcomes, so it lets several processes group; of `width_bucket` it believes
-anything."""
+"""Up to so many bounds between segments are compared one by one; more are looked up, by joins with
+the few numbers there are. The planner knows that a comparison has two outcomes, and a join no more
+than it has rows, so it lets several processes group in memory; of a number that is worked out from
+a record it believes that every record has another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Wanted:
         bounds: where segments begin, ascending, and the end of the last: no gaps.
         accounts: of whose own use; None: everybody's.
         tier: of which tier; None: of all.
-        columns: what else to tell apart: expressions over `u`.
+        columns: what else to tell apart: expressions over `u`, with their `values` by name.
         memory: whether GB are added up as well.
         by_account: whether accounts are told apart.
     """
@@ -50,6 +51,7 @@ class Wanted:
     accounts: Collection[UUID] | None = None
     tier: str | None = None
     columns: Sequence[str] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
     memory: bool = False
     by_account: bool = True
 
@@ -71,20 +73,31 @@ def added_up(wanted: Wanted) -> list[tuple]:
         "recent": wanted.bounds[0] - RECENT_DAYS,
         "origin": wanted.bounds[0].timestamp(),
         "tiers": list(TIER_NAMES),
-    }
+    } | dict(wanted.values)
     if wanted.accounts is not None:
         values["accounts"] = list(wanted.accounts)
     if wanted.tier is not None:
         values["tier"] = TIERS[wanted.tier]
     found: list[tuple] = []
     with server_cursor() as cursor:
+        # There are few groups: records never need to be put in order to find them.
+        cursor.execute("SET LOCAL enable_sort = off")
         for statement in (_RECORDS, _LONG, _LIVE):
             found += cursor.execute(statement.format(**parts), values).fetchall()
+        cursor.execute("SET LOCAL enable_sort TO DEFAULT")
     return found
 
 
 def _offset(instant: str) -> str:
     return f"((date_part('epoch', {instant}) - %(origin)b::float8) * 1e6)::bigint"
+
+
+def _in_segment(lasted: str, began: str, units: str) -> str:
+    """What falls into a segment of the groups that touch it: see above."""
+    return f"""CASE WHEN z.first_segment = z.last_segment THEN z.{lasted}
+        ELSE CASE WHEN g.n = z.last_segment THEN z.{lasted} + z.{began}
+            ELSE z.{units} * g.until END
+        - CASE WHEN g.n = z.first_segment THEN z.{began} ELSE z.{units} * g.since END END"""
 
 
 _LENGTH = "((date_part('epoch', u.ends) - date_part('epoch', u.begins)) * 1e6)::bigint"
@@ -107,22 +120,18 @@ _SUMS = f"""
     SELECT {{keys}}, {_LASTED} AS lasted, sum(CASE WHEN {{crosses}} THEN u.units END) AS units,
         sum(CASE WHEN {{crosses}} THEN u.units::numeric * {_offset("u.begins")} END) AS began,
         {{memory}}
-    FROM piece u GROUP BY {{key_numbers}}
+    FROM piece u {{found}} GROUP BY {{key_numbers}}
 ), placed AS (
-    SELECT z.*, {{first}} AS a, {{last}} AS b FROM summed z
+    SELECT z.*, {{first}} AS first_segment, {{last}} AS last_segment FROM summed z
 ), segment AS (
     SELECT n, {_offset("g.since")} AS since, {_offset("g.until")} AS until
     FROM unnest(%(bounds)b::timestamptz[], %(ends)b::timestamptz[])
         WITH ORDINALITY AS g(since, until, n)
 )
 SELECT z.account_id, z.pool_id, z.tier, g.n,
-    0.000001 * sum(CASE WHEN z.a = z.b THEN z.lasted
-        ELSE CASE WHEN g.n = z.b THEN z.lasted + z.began ELSE z.units * g.until END
-            - CASE WHEN g.n = z.a THEN z.began ELSE z.units * g.since END END),
-    0.000001 * sum(CASE WHEN z.a = z.b THEN z.memory_lasted
-        ELSE CASE WHEN g.n = z.b THEN z.memory_lasted + z.memory_began ELSE z.memory * g.until END
-            - CASE WHEN g.n = z.a THEN z.memory_began ELSE z.memory * g.since END END) {{details}}
-FROM placed z JOIN segment g ON g.n BETWEEN z.a AND z.b
+    0.000001 * sum({_in_segment("lasted", "began", "units")}),
+    0.000001 * sum({_in_segment("memory_lasted", "memory_began", "memory")}) {{details}}
+FROM placed z JOIN segment g ON g.n BETWEEN z.first_segment AND z.last_segment
 GROUP BY 1, 2, 3, 4 {{detail_numbers}}
 """
 _FIRST_DETAIL: Final = 7
@@ -133,7 +142,8 @@ _FIRST_DETAIL: Final = 7
 _RECORDS = f"""
 WITH used AS (
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
-        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at
+        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at,
+        u.sign, u.source_id, u.key, u.batch_id
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b
         AND u.started_at >= %(recent)b AND u.started_at < %(until)b
@@ -143,13 +153,14 @@ WITH used AS (
 _LONG = f"""
 WITH used AS (
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
-        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at
+        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at,
+        u.sign, u.source_id, u.key, u.batch_id
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
         AND u.ended_at > %(start)b AND u.started_at < %(recent)b
     UNION ALL
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, r.labels, u.units, r.memory_gb,
-        u.started_at, NULL
+        u.started_at, NULL, 1::smallint, u.source_id, u.key, r.batch_id
     FROM accounting_openusage u
     JOIN accounting_usagekey k ON k.organization_id = u.organization_id
         AND k.source_id = u.source_id AND k.key = u.key
@@ -166,7 +177,8 @@ WITH live AS MATERIALIZED (
 ), {REPORTED}, ran AS (
     SELECT u.account_id, u.person_id, u.pool_id, s.tier, u.labels, s.units,
         NULL::numeric AS memory_gb, s.at AS started_at,
-        least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step)) AS ended_at
+        least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step)) AS ended_at,
+        1::smallint AS sign, NULL::uuid AS source_id, u.key, NULL::uuid AS batch_id
     FROM live u
     CROSS JOIN LATERAL (SELECT (e.value->>0)::timestamptz AS at, (e.value->>1)::bigint AS units,
         (array_position(%(tiers)b::text[], e.value->>2) - 1)::smallint AS tier,
@@ -183,30 +195,12 @@ _SUBTREE = "AND u.account_id = ANY (%(accounts)b::uuid[])"
 
 def _parts(wanted: Wanted) -> dict[str, str]:
     """What the statements leave open."""
-    inner = len(wanted.bounds) - 2
     account = "u.account_id" if wanted.by_account else "NULL::uuid AS account_id"
     keys = [account, "u.pool_id", "u.tier"]
     keys += [f"{column} AS detail{n}" for n, column in enumerate(wanted.columns)]
-    if inner <= COMPARED_BOUNDS:
-        bounds = range(2, inner + 2)
-        keys += [f"u.begins >= (%(bounds)b::timestamptz[])[{n}] AS a{n}" for n in bounds]
-        keys += [f"u.ends >= (%(bounds)b::timestamptz[])[{n}] AS b{n}" for n in bounds]
-        first, last = (
-            " + ".join(["1", *(f"z.{side}{n}::integer" for n in bounds)]) for side in "ab"
-        )
-        of_bounds = "(%(bounds)b::timestamptz[])"
-        crosses = " OR ".join(
-            [
-                "false",
-                *(f"u.begins < {of_bounds}[{n}] AND u.ends >= {of_bounds}[{n}]" for n in bounds),
-            ]
-        )
-    else:
-        keys += [
-            "width_bucket(u.begins, %(bounds)b::timestamptz[]) AS first_segment",
-            "width_bucket(u.ends, %(bounds)b::timestamptz[]) AS last_segment",
-        ]
-        first, last, crosses = "z.first_segment", "z.last_segment", "true"
+    segments = len(wanted.bounds) - 1
+    placed = _compared(segments) if segments <= COMPARED_BOUNDS + 1 else _looked_up()
+    keys += placed.pop("sides").split("; ") if segments > 1 else []
     count = range(len(wanted.columns))
     return {
         "among": "" if wanted.accounts is None else _SUBTREE,
@@ -214,9 +208,39 @@ def _parts(wanted: Wanted) -> dict[str, str]:
         "keys": ", ".join(keys),
         "key_numbers": ", ".join(str(n + 1) for n in range(len(keys))),
         "memory": _MEMORY if wanted.memory else _NO_MEMORY,
-        "crosses": crosses,
-        "first": first,
-        "last": last,
+        **placed,
         "details": "".join(f", z.detail{n}" for n in count),
         "detail_numbers": "".join(f", {_FIRST_DETAIL + n}" for n in count),
+    }
+
+
+def _compared(segments: int) -> dict[str, str]:
+    """Which side of each bound both ends are on; the first segment has none."""
+    bounds = {n: f"(%(bounds)b::timestamptz[])[{n}]" for n in range(2, segments + 1)}
+    crossed = [f"u.begins < {bound} AND u.ends >= {bound}" for bound in bounds.values()]
+    sides = [
+        f"u.{end} >= {bound} AS {side}{n}"
+        for end, side in (("begins", "a"), ("ends", "b"))
+        for n, bound in bounds.items()
+    ]
+    return {
+        "found": "",
+        "sides": "; ".join(sides),
+        "crosses": " OR ".join(["false", *crossed]),
+        "first": " + ".join(["1", *(f"z.a{n}::integer" for n in bounds)]),
+        "last": " + ".join(["1", *(f"z.b{n}::integer" for n in bounds)]),
+    }
+
+
+def _looked_up() -> dict[str, str]:
+    """The numbers of the segments of both ends."""
+    bounds = "%(bounds)b::timestamptz[]"
+    numbers = f"(SELECT n::integer FROM generate_series(1, cardinality({bounds})) AS n)"
+    return {
+        "found": f"""JOIN {numbers} a ON a.n = width_bucket(u.begins, {bounds})
+        JOIN {numbers} b ON b.n = width_bucket(u.ends, {bounds})""",
+        "sides": "a.n AS a; b.n AS b",
+        "crosses": "a.n < b.n",
+        "first": "z.a",
+        "last": "z.b",
     }
