@@ -15,6 +15,7 @@ from accounting.statement_models import (
     StatementPart,
     StatementTerms,
 )
+from accounting.tag_models import UsageTagging
 
 __all__ = (
     "Budget",
@@ -41,6 +42,7 @@ __all__ = (
     "UsageKey",
     "UsageRecord",
     "UsageSource",
+    "UsageTagging",
 )
 
 

@@ -10,7 +10,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -20,8 +20,10 @@ from accounting.domain import lines, money, rating, splitting, statements
 from accounting.domain.rate_cards import RateCard
 from accounting.domain.rating import Group, Rating
 from accounting.domain.statements import Month
-from accounting.queries import rates
+from accounting.domain.tagging import LABELS, Tagging
+from accounting.queries import rates, taggings
 from accounting.staging import TIER_NAMES
+from accounting.statement_tags import Details
 from accounting.usage_sums import Wanted, added_up
 from ledger.sql import server_cursor
 
@@ -30,8 +32,7 @@ Place = tuple[UUID, tuple[UUID, ...]]
 Tree = dict[UUID, tuple[UUID, ...]]
 Weights = dict[tuple[Any, ...], Decimal]
 
-DETAILS = ("day", "person", "project", "model", "workload")
-LABELS = ("project", "model", "workload")
+DETAILS = ("day", "person", *LABELS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class Ground:
         until: the end of the month, or now where it is not over.
         trees: by epoch: the accounts from the root down to each.
         said: what was said of grades: account to (from when, grade), ascending.
+        taggings: of use in the month, the earlier first.
     """
 
     organization_id: UUID
@@ -65,11 +67,13 @@ class Ground:
     trees: tuple[Tree, ...]
     tree_starts: tuple[datetime, ...]
     said: Mapping[UUID, Sequence[tuple[datetime, str | None]]]
+    taggings: tuple[Tagging, ...] = ()
 
     def segments(self, *, days: bool) -> list[Segment]:
         """The month, cut; by days as well where asked. None for a month that has not begun."""
         cuts = {*self.card.changes, *self.tree_starts}
         cuts.update(since for each in self.said.values() for since, _ in each)
+        cuts.update(at for one in self.taggings for at in (one.start, one.end))
         if days:
             pieces = splitting.pieces(
                 self.month.start, self.until, zone=self.zone, bucket="day", cuts=sorted(cuts)
@@ -142,6 +146,7 @@ def ground(organization_id: UUID, first: date, *, now: datetime) -> Ground:
     month = statements.month_of(first, zone)
     until = max(month.start, min(now, month.end))
     starts, trees = _trees(organization_id, month.start, until)
+    last = statements.month_after(first) - timedelta(days=1)
     return Ground(
         organization_id=organization_id,
         month=month,
@@ -154,6 +159,7 @@ def ground(organization_id: UUID, first: date, *, now: datetime) -> Ground:
         trees=trees,
         tree_starts=starts,
         said=said,
+        taggings=tuple(row.in_zone(zone) for row in taggings.holding(organization_id, first, last)),
     )
 
 
@@ -217,7 +223,7 @@ def month_use(
     segments = here.segments(days="day" in details)
     if not segments:
         return MonthUse(rating=Rating((), ()), parts={})
-    columns = [_column(name) for name in details if name != "day"]
+    told = Details(here.taggings, details, here.organization_id)
     with server_cursor() as cursor:
         flavors = dict(
             cursor.execute(
@@ -228,12 +234,28 @@ def month_use(
     wanted = Wanted(
         organization_id=here.organization_id,
         bounds=_bounds(segments),
-        accounts=accounts,
-        columns=columns,
+        accounts=None if accounts is None else _with_sources(here, accounts, told),
+        columns=told.columns,
+        values=told.values,
         memory=any(one.memory_flavor is not None for one in here.card.versions),
     )
     rows = added_up(wanted)
-    return _rated(here, segments, details, flavors, rows)
+    among = None if accounts is None or not told.moves else frozenset(accounts)
+    return _rated(here, segments, told, flavors, rows, among)
+
+
+def _with_sources(here: Ground, accounts: Collection[UUID], told: Details) -> Collection[UUID]:
+    """Accounts, and those whose use was assigned to one of them."""
+    sources = [source for source, target in told.moves if target in accounts]
+    if not sources:
+        return accounts
+    below = {
+        one
+        for tree in here.trees
+        for one, above in tree.items()
+        if any(source in above for source in sources)
+    }
+    return [*{*accounts, *below}]
 
 
 def borrowed_by_segment(here: Ground, segments: Sequence[Segment]) -> dict[tuple[UUID, int], int]:
@@ -255,32 +277,32 @@ def _bounds(segments: Sequence[Segment]) -> list[datetime]:
     return [*(one.start for one in segments), segments[-1].end]
 
 
-def _column(name: str) -> str:
-    return "u.person_id" if name == "person" else f"u.labels->>'{name}'"
-
-
 def _rated(
     here: Ground,
     segments: Sequence[Segment],
-    details: Sequence[str],
+    told: Details,
     flavors: Mapping[UUID, UUID],
     rows: Sequence[tuple],
+    among: Collection[UUID] | None,
 ) -> MonthUse:
+    """`among`: who may be charged; None: whoever used it or was assigned it."""
     sums: dict[Group, Decimal] = {}
     found: dict[Group, Weights] = defaultdict(dict)
     groups: dict[tuple, tuple[Group, Group | None]] = {}
     for account, pool, tier, number, unit_seconds, memory, *rest in rows:
         segment = segments[number - 1]
-        place = (account, pool, tier, number)
+        above = here.place(account, segment)[1]
+        charged, detail = told.of(above, segment.start, segment.day, rest)
+        if among is not None and charged not in among:
+            continue
+        place = (charged, pool, tier, number)
         if place not in groups:
-            groups[place] = _groups(here, segment, account, pool, tier, flavors[pool])
-        known = iter(rest)
-        detail = tuple(segment.day if name == "day" else next(known) for name in details)
+            groups[place] = _groups(here, segment, charged, pool, tier, flavors[pool])
         for group, amount in zip(groups[place], (unit_seconds, memory), strict=True):
             if group is None or not amount:
                 continue
             sums[group] = money.EXACT.add(sums.get(group, Decimal(0)), amount)
-            if details:
+            if told.details:
                 weights = found[group]
                 weights[detail] = money.EXACT.add(weights.get(detail, Decimal(0)), amount)
     return MonthUse(

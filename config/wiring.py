@@ -11,6 +11,7 @@ from accounting.queries import evidence
 from accounting.rate_projectors import PROJECTORS as RATES
 from accounting.statement_projectors import PROJECTORS as STATEMENTS
 from accounting.statement_verification import verify_statements
+from accounting.tag_projectors import PROJECTORS as TAGGINGS
 from config.api import operation
 from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
@@ -57,6 +58,7 @@ COMMAND_MODULES = (
     "accounting.commands.fairshare",
     "accounting.commands.rates",
     "accounting.commands.statements",
+    "accounting.commands.taggings",
     "accounting.commands.budgets",
     "accounting.commands.budget_watch",
     "accounting.commands.exports",
@@ -96,6 +98,7 @@ def connect() -> None:
     projection.register(ACCOUNTING)
     projection.register(RATES)
     projection.register(STATEMENTS)
+    projection.register(TAGGINGS)
     projection.register(EXPORTS)
     projection.register(BUDGETS)
     projection.register(PREEMPTION)

@@ -144,6 +144,9 @@ SENTENCES = {
     "rates.published": "Rates in {currency} published, from {effective_from}",
     "rates.withdrawn": "Rates that did not hold yet withdrawn",
     "rates.grade_set": "Rate grade of {account_id} set to {grade} from {effective_from}",
+    "usage.tagged": "Use of {account_id} from {since} through {until} tagged: project {project}, "
+    "model {model}, workload {workload}; charged to {to_account_id}",
+    "usage.untagged": "A tagging of past use taken back",
     "statement.terms_set": "Terms of statements set from {from_month}: idle share {idle_share}, "
     "lending share {lending_share}",
     "statement.credit_granted": "{account_id} was given back {amount} in the statement of {month}",

@@ -161,8 +161,8 @@ def agree_commitment(command: AgreeCommitment, unit: Unit) -> MonthRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndCommitment:
-    """A commitment ends before it was to. Through `last_month` it is charged as agreed, and later not
-    at all. The reason goes with the command.
+    """A commitment ends before it was to. Through `last_month` it is charged as agreed, and later
+    not at all. The reason goes with the command.
 
     Attributes:
         last_month: one that is not over, before the month in which it ends anyway.

@@ -40,6 +40,7 @@ RATE_WRITE = "rate:write"
 BUDGET_WRITE = "budget:write"
 BUDGET_DIVIDE = "budget:divide"
 """Give the accounts below budgets, within the account's own."""
+USE_TAG = "use:tag"
 REQUEST_WRITE = "request:write"
 REQUEST_REVIEW = "request:review"
 TAKE_PART = "person"
@@ -57,12 +58,21 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             PEOPLE_WRITE,
             REQUEST_WRITE,
             BUDGET_DIVIDE,
+            USE_TAG,
             Scope.EXPORT_READ,
         }
     ),
     Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW}),
     Role.FINANCE: frozenset(
-        {READ, Scope.PRIORITY_READ, LEDGER_READ, RATE_WRITE, BUDGET_WRITE, Scope.EXPORT_READ}
+        {
+            READ,
+            Scope.PRIORITY_READ,
+            LEDGER_READ,
+            RATE_WRITE,
+            BUDGET_WRITE,
+            USE_TAG,
+            Scope.EXPORT_READ,
+        }
     ),
     Role.OPERATOR: frozenset(
         {
@@ -73,6 +83,7 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             TOKEN_WRITE,
             POLICY_WRITE,
             POOL_WRITE,
+            USE_TAG,
             BUDGET_WRITE,
             REQUEST_WRITE,
             REQUEST_REVIEW,

@@ -10,14 +10,23 @@ from accounting.commands.statements import (
     SetStatementTerms,
     StartClose,
 )
+from accounting.commands.taggings import TagUsage, UseChosen
 from tests.accounting import sample_rates
 from tests.world import NOW, Tenant, record
 
 OCTOBER, NOVEMBER = date(2026, 10, 1), date(2026, 11, 1)
 
 
+def tagging(tenant: Tenant) -> TagUsage:
+    """Use of nlp on the first of October is of a project."""
+    nlp = tenant.accounts["nlp"]
+    chosen = UseChosen(account_id=nlp, since=OCTOBER, until=OCTOBER, job="october")
+    return TagUsage(account_id=nlp, chosen=chosen, project="p")
+
+
 def closed(tenant: Tenant) -> None:
-    """October is closed with a line and its parts; terms, a credit and a commitment hold."""
+    """October is closed with a line and its parts; terms, a credit, a commitment
+    and a tagging hold."""
     sample_rates.publish(tenant, effective_from=NOW - timedelta(days=60))
     tenant.use(record("october", start=NOW - timedelta(days=40)))
     terms = {"idle_share": Decimal(1), "lending_share": Decimal(0)}
@@ -27,6 +36,7 @@ def closed(tenant: Tenant) -> None:
         SetStatementTerms(from_month=NOVEMBER, ladder=ladder, **terms),
         GrantCredit(**nlp, about=OCTOBER),
         AgreeCommitment(**nlp, from_month=NOVEMBER),
+        tagging(tenant),
         StartClose(
             month=OCTOBER,
             accept=("telemetry_missing", "unrated_use", "records_rejected", "records_contradict"),
