@@ -200,7 +200,7 @@ def _load(cursor: psycopg.Cursor, here: Ground, accounts: Sequence[UUID], pools:
         "counted_pool": [pool for pool in pools for _ in accounts],
         "members": list(accounts),
     }
-    used = _spans(cursor.execute(sql.USED, values, binary=True).fetchone())
+    used = _spans(sql.used(cursor, values))
     promised = _spans(cursor.execute(sql.PROMISED, values, binary=True).fetchone())
     values |= {"accounts": [here.root] * len(pools), "pools": list(pools), "tops": [here.root]}
     rows = cursor.execute(sql.PLACES, values).fetchall()

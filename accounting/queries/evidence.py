@@ -284,7 +284,7 @@ def _evidence(
         keys: dict[Place, int] = {}
         pairs = [(n, keys.setdefault((account, pool), len(keys))) for n, account, pool in members]
         values |= _counted(keys)
-        used = _spans(cursor.execute(sql.USED, values, binary=True).fetchone())
+        used = _spans(sql.used(cursor, values))
         promised = _spans(cursor.execute(sql.PROMISED, values, binary=True).fetchone())
         pinned = dict(cursor.execute(sql.PINNED, values).fetchall())
         rows = cursor.execute(sql.PLACES, values).fetchall()

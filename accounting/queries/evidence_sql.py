@@ -4,7 +4,11 @@ which time use is known. Each answers for any number of places; `accounting.doma
 Columns come as one packed value each: a million records are a few values to the driver.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
 
 from accounting.closed_usage import start_of_day
 
@@ -64,9 +68,22 @@ reported AS MATERIALIZED (
 )
 """
 
-# Reversals (sign -1) take back what they repeat. What runs in an allocation is no record yet; one
-# that the scheduler reports as running counts once, as its record.
-USED = f"""
+# Reversals (sign -1) take back what they repeat. Recent records, most of all, are by themselves:
+# PostgreSQL can let several processes pack parts.
+_RECENT_USED = f"""
+WITH {_COUNTED}
+SELECT {_PACKED}
+FROM (SELECT u.account_id, u.pool_id, u.sign * u.units AS units, u.started_at, u.ended_at
+    FROM accounting_usagerecord u
+    WHERE u.organization_id = %(organization)b
+        AND u.started_at >= %(recent)b AND u.started_at < %(end)b
+        AND (u.ended_at > %(start)b OR u.ended_at IS NULL) {_AMONG}
+) u JOIN counted c ON c.account_id = u.account_id AND c.pool_id = u.pool_id
+"""
+
+# What runs in an allocation is no record yet; one that the scheduler reports as running counts
+# once, as its record.
+_OTHER_USED = f"""
 WITH {_COUNTED}, pool AS MATERIALIZED (
     SELECT DISTINCT pool_id FROM counted
 ), live AS MATERIALIZED (
@@ -75,12 +92,6 @@ WITH {_COUNTED}, pool AS MATERIALIZED (
         AND a.account_id = ANY (%(members)b::uuid[]) AND a.pool_id IN (SELECT pool_id FROM pool)
 ), {REPORTED}, used AS (
     SELECT u.account_id, u.pool_id, u.sign * u.units AS units, u.started_at, u.ended_at
-    FROM accounting_usagerecord u
-    WHERE u.organization_id = %(organization)b
-        AND u.started_at >= %(recent)b AND u.started_at < %(end)b
-        AND (u.ended_at > %(start)b OR u.ended_at IS NULL) {_AMONG}
-    UNION ALL
-    SELECT u.account_id, u.pool_id, u.sign * u.units, u.started_at, u.ended_at
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
         AND u.ended_at > %(start)b AND u.started_at < %(recent)b {_AMONG}
@@ -100,6 +111,15 @@ WITH {_COUNTED}, pool AS MATERIALIZED (
 SELECT {_PACKED}
 FROM used u JOIN counted c ON c.account_id = u.account_id AND c.pool_id = u.pool_id
 """
+USED = (_RECENT_USED, _OTHER_USED)
+
+
+def used(cursor: psycopg.Cursor, values: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """Key (from 0), begin, end and units of everything that ran, each packed as big-endian 64 bits;
+    instants in microseconds since 2000."""
+    parts = [cursor.execute(each, values, binary=True).fetchone() for each in USED]
+    return tuple(b"".join(column) for column in zip(*parts, strict=True))
+
 
 PROMISED = f"""
 WITH {_COUNTED}, u AS (

@@ -79,7 +79,7 @@ def use_by_hour(organization_id: UUID, pool_id: UUID, *, start: datetime, end: d
             "members": accounts,
             "pool": pool_id,
         }
-        columns = cursor.execute(sql.USED, values, binary=True).fetchone()
+        columns = sql.used(cursor, values)
         spans = cursor.execute(_KNOWN, values).fetchall()
     key, since, until, units = (np.frombuffer(each, ">i8").astype(np.int64) for each in columns)
     until = np.minimum(_seconds(until), int(end.timestamp()) + 1)
