@@ -39,6 +39,7 @@ from accounting.api.usage_reads import (
 )
 from ledger.api import EventOperation, EventsOperation
 from notices.api.notices import NoticesOperation, ReadNoticesOperation
+from preemption.api.actions import ActionsOperation, LossesOperation
 from preemption.api.checkpoints import CheckpointsOperation
 from preemption.api.plans import (
     CancelOperation,
@@ -193,6 +194,8 @@ urlpatterns = [
     path("pools/<str:pool>/reclaim-rule", ReclaimRuleOperation.as_view()),
     path("pools/<str:pool>/reclaim-rule/try", ReclaimTrialOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
+    path("preemption-actions", ActionsOperation.as_view(), name="api-preemption-actions"),
+    path("preemption-losses", LossesOperation.as_view()),
     path("preemption-plans", PlansOperation.as_view(), name="api-preemption-plans"),
     path("preemption-plans/<uuid:plan_id>", PlanOperation.as_view(), name="api-preemption-plan"),
     path("preemption-plans/<uuid:plan_id>/cancel", CancelOperation.as_view()),

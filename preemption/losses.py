@@ -60,6 +60,7 @@ FROM preemption_action a
 JOIN tenancy_account v ON v.organization_id = a.organization_id AND v.id = a.account_id
 WHERE a.organization_id = %b AND a.state = 'done' AND a.at > %b
     AND (%b::uuid[] IS NULL OR a.account_id = ANY(%b::uuid[]))
+    AND (%b::uuid[] IS NULL OR a.pool_id = ANY(%b::uuid[]))
 GROUP BY 1, 2 ORDER BY 1 DESC, 5 DESC, 2 LIMIT %b
 """
 _LOSERS = """
@@ -74,6 +75,7 @@ LEFT JOIN preemption_checkpoint c
     ON c.organization_id = a.organization_id AND c.allocation_id = a.allocation_id
 WHERE a.organization_id = %b AND a.state = 'done' AND a.at >= %b AND a.at < %b
     AND (%b::uuid[] IS NULL OR a.account_id = ANY(%b::uuid[]))
+    AND (%b::uuid[] IS NULL OR a.pool_id = ANY(%b::uuid[]))
 GROUP BY a.key ORDER BY 4 DESC, 3 DESC, 1 LIMIT %b
 """
 
@@ -84,15 +86,18 @@ def by_month(
     now: datetime,
     time_zone: str,
     accounts: Collection[UUID] | None = None,
+    pool_ids: Collection[UUID] | None = None,
 ) -> list[MonthLoss]:
     """The newest month first, in it the account that lost most.
 
     Args:
         accounts: that lost; None: all.
+        pool_ids: in which they did; None: all.
     """
-    among = None if accounts is None else list(accounts)
+    among = _list(accounts)
+    pools = _list(pool_ids)
     since = now - timedelta(days=31 * MONTHS)
-    values = (time_zone, organization_id, since, among, among, ROWS_MAX)
+    values = (time_zone, organization_id, since, among, among, pools, pools, ROWS_MAX)
     with server_cursor() as cursor:
         rows = cursor.execute(_BY_MONTH, values).fetchall()
     names = tuple(MonthLoss.__dataclass_fields__)
@@ -105,20 +110,27 @@ def losers(
     since: datetime,
     until: datetime,
     accounts: Collection[UUID] | None = None,
+    pool_ids: Collection[UUID] | None = None,
 ) -> list[Loser]:
     """The jobs that lost most in a period, first.
 
     Args:
         until: not ahead of now.
         accounts: that they are of; None: all.
+        pool_ids: in which they lost; None: all.
     """
-    among = None if accounts is None else list(accounts)
+    among = _list(accounts)
+    pools = _list(pool_ids)
     here = organization_id
     values = (until, until, since, here, until, since, until)
-    values += (here, since, until, among, among, LOSERS_MAX)
+    values += (here, since, until, among, among, pools, pools, LOSERS_MAX)
     with server_cursor() as cursor:
         rows = cursor.execute(_LOSERS, values).fetchall()
     return [_loser(*row) for row in rows]
+
+
+def _list(ids: Collection[UUID] | None) -> list[UUID] | None:
+    return None if ids is None else list(ids)
 
 
 def _loser(

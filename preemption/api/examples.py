@@ -112,3 +112,80 @@ BUDGETS = answer_example("The defaults", _BUDGETS)
 NEW_BUDGETS = request_example(
     "Twice as much may be taken", _BUDGETS | {"pool_share": "0.1", "reason": "conference deadline"}
 )
+ACTIONS = answer_example(
+    "The worked case: 64 units lose 15 + 20 + 10 minutes at 2 a unit-hour",
+    {
+        "at": "2026-11-29T13:00:00Z",
+        "since": "2026-11-01T00:00:00Z",
+        "until": "2026-12-01T00:00:00Z",
+        "currency": "EUR",
+        "total": {
+            "actions": 1,
+            "units": 64,
+            "tax": "96.000000",
+            "tax_reported": "96.000000",
+            "cost": "96.000000",
+            "unreported": 0,
+            "overrides": 0,
+        },
+        "actions": [
+            {
+                "at": "2026-11-29T12:01:10Z",
+                "plan": "0199a1f0-7d3c-7c11-9a52-3f0f4f1c2b9e",
+                "pool": "h100",
+                "account": "vision",
+                "key": "48211",
+                "attempt": 1,
+                "step": "spot",
+                "mode": "checkpoint",
+                "units": 64,
+                "left": 0,
+                "tax": "96.000000",
+                "tax_reported": "96.000000",
+                "late": False,
+                "by_account": "nlp",
+                "by_key": "48300",
+                "by_class": "P1",
+                "by_tier": "guaranteed",
+                "made_by": "slurm",
+                "made_at": "2026-11-29T12:00:00Z",
+                "returns_guarantee": True,
+                "pool_used": 0,
+                "pool_planned": 64,
+                "pool_limit": 100,
+                "override": False,
+                "reason": "",
+            }
+        ],
+        "next": None,
+    },
+)
+LOSSES = answer_example(
+    "Twelve losses of 96 in a month",
+    {
+        "at": "2026-11-29T13:00:00Z",
+        "currency": "EUR",
+        "months": [
+            {
+                "month": "2026-11-01",
+                "account": "vision",
+                "actions": 12,
+                "units": 768,
+                "tax": "1152.000000",
+                "tax_reported": "1152.000000",
+                "unreported": 0,
+            }
+        ],
+        "jobs": [
+            {
+                "key": "48211",
+                "account": "vision",
+                "times": 12,
+                "cost": "1152.000000",
+                "between_seconds": 86400,
+                "checkpoint_seconds": 90,
+                "interval_seconds": 3943,
+            }
+        ],
+    },
+)

@@ -26,7 +26,9 @@ from tenancy.domain.roles import POOL_WRITE, Scope
 LIMIT_DEFAULT = 50
 
 
-class _PlanOperation(QuotaOperation):
+class PreemptionOperation(QuotaOperation):
+    """What operations on plans share."""
+
     def authorize_plans(self, caller) -> frozenset[UUID] | None:
         """Accounts whose plans the caller may read: those asked by them and those that take from
         them; None: all. Runs inside `scope.reading`.
@@ -47,7 +49,7 @@ class _PlanOperation(QuotaOperation):
         return [view(plan, pools=pools, accounts=accounts) for plan in plans]
 
 
-class PlansOperation(_PlanOperation):
+class PlansOperation(PreemptionOperation):
     """List plans, or ask for one."""
 
     parameters = frozenset({"state", "cursor", "limit"})
@@ -131,7 +133,7 @@ class PlansOperation(_PlanOperation):
         return self.respond(answer, replayed=outcome.replayed)
 
 
-class PlanOperation(_PlanOperation):
+class PlanOperation(PreemptionOperation):
     """Read a plan."""
 
     @describe(
@@ -156,7 +158,7 @@ class PlanOperation(_PlanOperation):
         return self.respond(shown)
 
 
-class ReportsOperation(_PlanOperation):
+class ReportsOperation(PreemptionOperation):
     """Report what became of actions."""
 
     @describe(
@@ -181,7 +183,7 @@ class ReportsOperation(_PlanOperation):
         return self.respond(outcome.result, replayed=outcome.replayed)
 
 
-class ConfirmOperation(_PlanOperation):
+class ConfirmOperation(PreemptionOperation):
     """Confirm a plan."""
 
     @describe(
@@ -199,7 +201,7 @@ class ConfirmOperation(_PlanOperation):
         return _settle(self, request, ConfirmPlan(plan_id=plan_id))
 
 
-class CancelOperation(_PlanOperation):
+class CancelOperation(PreemptionOperation):
     """Cancel a plan."""
 
     @describe(
@@ -217,7 +219,7 @@ class CancelOperation(_PlanOperation):
 
 
 def _settle(
-    operation: _PlanOperation, request: HttpRequest, command: ConfirmPlan | CancelPlan
+    operation: PreemptionOperation, request: HttpRequest, command: ConfirmPlan | CancelPlan
 ) -> HttpResponse:
     caller = operation.caller(request)
     operation.require(caller, Scope.PREEMPTION_WRITE)
