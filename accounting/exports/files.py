@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import UUID
@@ -98,8 +99,8 @@ def publish(written: Written, name: str) -> None:
             store.save(name, File(file))
         return
     local.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.chmod(written.path, 0o600)
-    os.replace(written.path, local)
+    written.path.chmod(0o600)
+    written.path.replace(local)
 
 
 def deliver(name: str, to: str) -> None:
@@ -129,17 +130,32 @@ def remove(name: str) -> None:
     storage().delete(name)
 
 
-def sweep(organization_id: UUID, kept: frozenset[str]) -> int:
-    """Remove files of an organization that belong to no export any more; how many there were."""
+def sweep(organization_id: UUID, kept: frozenset[str], *, before: datetime) -> int:
+    """Remove files of an organization that belong to no export and were written before an instant,
+    for what a worker has just put there is recorded a moment later; how many there were."""
     store = storage()
     try:
         _, names = store.listdir(str(organization_id))
     except FileNotFoundError:
         return 0
-    strangers = [name for name in names if f"{organization_id}/{name}" not in kept]
+    strangers = [
+        name
+        for name in (f"{organization_id}/{each}" for each in names)
+        if name not in kept and store.get_modified_time(name) < before
+    ]
     for name in strangers:
-        store.delete(f"{organization_id}/{name}")
+        store.delete(name)
     return len(strangers)
+
+
+def sweep_halves(before: datetime) -> int:
+    """Remove what killed workers have left half written; how many files there were."""
+    found = 0
+    for path in _workshop().glob(f"*{PARTIAL}"):
+        if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
+            path.unlink(missing_ok=True)
+            found += 1
+    return found
 
 
 def _workshop() -> Path:

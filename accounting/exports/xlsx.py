@@ -20,7 +20,7 @@ from accounting.exports.tables import Kind, Table, text
 DIGITS_MAX: Final = 15
 TEXT_LENGTH_MAX: Final = 32_767
 WIDTH: Final = 18
-_MADE: Final = datetime(2000, 1, 1)
+_MADE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime(1900, 3, 1, tzinfo=UTC)
 """Before it, spreadsheets count a day that never was."""
 _OPTIONS: Final = {
@@ -59,7 +59,9 @@ def _write(sheet: Worksheet, row: int, at: int, value: Any, kind: Kind, moment: 
     elif kind in (Kind.DECIMAL, Kind.MONEY, Kind.INTEGER) and fits(value):
         sheet.write_number(row, at, value)
     else:
-        sheet.write_string(row, at, guarded(text(value, kind))[:TEXT_LENGTH_MAX])
+        found = text(value, kind)
+        found = guarded(found) if kind == Kind.TEXT else found
+        sheet.write_string(row, at, found[:TEXT_LENGTH_MAX])
 
 
 def fits(value: Decimal | int) -> bool:
