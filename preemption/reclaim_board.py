@@ -25,11 +25,12 @@ class Chosen:
 
     Attributes:
         under: accounts at or below any of these.
+        stages: some of STAGES.
     """
 
     under: tuple[UUID, ...] | None = None
     pool_id: UUID | None = None
-    stage: str | None = None
+    stages: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +222,7 @@ def _sum(stage: str, found: Sequence[tuple], prices: Mapping[tuple[UUID, int], P
 def _values(organization_id: UUID, chosen: Chosen) -> dict[str, Any]:
     return {
         "organization": organization_id,
-        "states": list(STAGES) if chosen.stage is None else [chosen.stage],
+        "states": list(STAGES if chosen.stages is None else chosen.stages),
         "pool": chosen.pool_id,
         "under": None if chosen.under is None else list(chosen.under),
     }

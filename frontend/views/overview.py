@@ -17,16 +17,18 @@ from accounting.queries.use_by_day import use_by_day
 from frontend import charts, history, parameters
 from frontend.pages import Page, PageRequest, page, render
 from frontend.standing import is_below, own_rows, scale_of
+from frontend.views.reclaim import Line, hints_below
 from ledger.queries import EventRow
 from ledger.queries import history as ledger_history
 from tenancy import policy, queries
-from tenancy.domain.roles import LEDGER_READ, READ
+from tenancy.domain.roles import LEDGER_READ, READ, REQUEST_WRITE
 from tenancy.queries import AccountRow
 
 CARDS_MAX = 12
 CARD_DAYS = 30
 SIBLINGS_SHOWN_MAX = 12
 CHANGES_SHOWN_MAX = 8
+HINTS_SHOWN_MAX = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ def overview(request: PageRequest) -> HttpResponse:
         "card_days": CARD_DAYS,
         **_use(request, [one for one in mine if is_below(state, one.name, readable)], readable),
         **_siblings(here, mine, state, result),
+        "hints": _idle(here),
         "partials": ("use-panel",),
     }
     if LEDGER_READ in here.held:
@@ -138,6 +141,12 @@ def _siblings(here: Page, mine: list[AccountRow], state: State, result) -> dict:
         "standing_more": max(len(rows) - SIBLINGS_SHOWN_MAX, 0),
         "standing_scale": scale_of(ranked),
     }
+
+
+def _idle(here: Page) -> list[Line]:
+    """Idle guarantees of accounts that the person leads: they are asked to do something."""
+    tops = policy.accounts_with(here.actor, REQUEST_WRITE, here.id)
+    return hints_below(here, tops, limit=HINTS_SHOWN_MAX) if tops else []
 
 
 def _changes(here: Page) -> list[tuple[EventRow, str]]:

@@ -15,6 +15,7 @@ from frontend.pages import Page, PageRequest, page, render
 from frontend.quota_level import Below, below
 from frontend.quota_words import Explained, explain
 from frontend.views.capacity import Seen, readable, seen_by
+from frontend.views.reclaim import hints_of
 from ledger.errors import Invalid
 from quota.levels import Level, level
 from quota.queries.capacity import NOTHING
@@ -71,6 +72,7 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
             "as_of": as_of,
             "as_of_field": as_of.astimezone(here.zone).strftime("%Y-%m-%dT%H:%M") if as_of else "",
             "lines": lines,
+            "hints": [] if as_of else hints_of(here, [row.id]),
             "children": children,
             "below": search,
             "next_children": next_children and _address(request, after=next_children),

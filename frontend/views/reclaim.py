@@ -1,7 +1,7 @@
 """The board of use-it-or-lose-it: which guarantees are watched, demoted, justified, restored or
 returned, what comes next, and what their idle parts are worth."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -26,9 +26,11 @@ from preemption.reclaim_loading import PoolRule
 from quota.queries import PoolRow, pools_with_weights
 from tenancy import queries as tenancy
 from tenancy.domain.roles import POOL_WRITE, READ
+from tenancy.queries import AccountRow
 
 PAGE_ROWS: Final = 50
 FILE_ROWS: Final = 500
+HINTED: Final = ("watched", "demoted", "justified")
 HEAD: Final = (
     *("stage", "account", "pool", "guarantee", "guarantee_now", "idle_units", "utilization"),
     *("threshold", "since", "next", "next_at", "worth_a_month", "currency", "demotions"),
@@ -71,12 +73,8 @@ class Asked:
     chosen: Chosen
     account: str
     pool: str
+    stage: str
     pools: list[PoolRow]
-
-    @property
-    def stage(self) -> str:
-        """The stage; empty: all."""
-        return self.chosen.stage or ""
 
 
 @require_safe
@@ -132,10 +130,54 @@ def reclaim_csv(request: PageRequest) -> HttpResponse:
     return answer
 
 
+def account_seen(here: Page, name: str) -> AccountRow:
+    """An account that the viewer may see, by name.
+
+    Raises:
+        NotFound: there is none, or not for this viewer.
+    """
+    row = tenancy.account_by_name(here.id, name)
+    if not here.may(READ, row.id):
+        raise NotFound("account_unknown", "There is no such account.", field="account")
+    return row
+
+
 def lines_of(here: Page, rows: list[BoardRow], rules: dict[UUID, PoolRule]) -> list[Line]:
     """Rows with words and prices: three statements for all of them."""
     prices = board.worth(here.id, ((row.pool_id, row.idle) for row in rows), now=here.now)
     return [_line(here, row, rules.get(row.pool_id, PoolRule()), prices) for row in rows]
+
+
+def hints_of(here: Page, accounts: Collection[UUID]) -> list[Line]:
+    """What other pages say of guarantees of some accounts: where something is to be done or to be
+    known. Two statements; without prices."""
+    return _hints(here, board.of_accounts(here.id, accounts))
+
+
+def hints_below(here: Page, tops: tuple[UUID, ...], *, limit: int) -> list[Line]:
+    """The same of all accounts at or below some, what was said last first."""
+    under = None if here.organization.root_account_id in tops else tops
+    chosen = Chosen(under=under, stages=HINTED)
+    return _hints(here, board.rows(here.id, chosen, limit=limit))
+
+
+def _hints(here: Page, rows: list[BoardRow]) -> list[Line]:
+    rows = [row for row in rows if _matters(here, row)]
+    if not rows:
+        return []
+    rules = loading.rules(here.id)
+    return [_line(here, row, rules.get(row.pool_id, PoolRule()), {}) for row in rows]
+
+
+def _matters(here: Page, row: BoardRow) -> bool:
+    if row.is_archived:
+        return False
+    match row.state:
+        case "watched":
+            return row.guarantee_now == row.guarantee
+        case "justified":
+            return row.until is not None and here.now < row.until
+    return row.state == "demoted"
 
 
 def _line(here: Page, row: BoardRow, rule: PoolRule, prices: Any) -> Line:
@@ -161,14 +203,12 @@ def _asked(request: PageRequest) -> Asked:
     stage = parameters.choice(request.GET, "stage", ("", *board.STAGES), "")
     under = None if here.organization.root_account_id in tops else tops
     if account:
-        row = tenancy.account_by_name(here.id, account)
-        here.require(READ, row.id)
-        under = (row.id,)
+        under = (account_seen(here, account).id,)
     pool_id = next((one.id for one in pools if one.name == pool), None)
     if pool and pool_id is None:
         raise NotFound("pool_unknown", "There is no such pool.", field="pool")
-    chosen = Chosen(under=under, pool_id=pool_id, stage=stage or None)
-    return Asked(chosen=chosen, account=account, pool=pool, pools=pools)
+    chosen = Chosen(under=under, pool_id=pool_id, stages=(stage,) if stage else None)
+    return Asked(chosen=chosen, account=account, pool=pool, stage=stage, pools=pools)
 
 
 def _tabs(asked: Asked, sums: list[StageSum]) -> list[Tab]:

@@ -19,7 +19,7 @@ from frontend.history import names_for, sentence
 from frontend.pages import Page, PageRequest, page, render
 from frontend.reclaim_charts import Mark
 from frontend.views.capacity import pool_named, readable
-from frontend.views.reclaim import lines_of
+from frontend.views.reclaim import account_seen, lines_of
 from ledger import scope
 from ledger.errors import Denied, DomainError, NotFound
 from ledger.execution import Context, execute
@@ -35,8 +35,7 @@ from preemption.reclaim_timeline import Timeline
 from quota.domain.requests import OPEN, Kind, State
 from quota.queries import PoolRow
 from quota.queries.requests import RequestRow, requests
-from tenancy import queries as tenancy
-from tenancy.domain.roles import LEDGER_READ, READ, REQUEST_REVIEW, REQUEST_WRITE
+from tenancy.domain.roles import LEDGER_READ, REQUEST_REVIEW, REQUEST_WRITE
 from tenancy.queries import AccountRow
 
 EVENTS_SHOWN: Final = 25
@@ -158,10 +157,7 @@ def _place(here: Page, account: str, pool: str) -> tuple[AccountRow, PoolRow]:
         NotFound: there is none of that name, or not for this viewer.
     """
     readable(here)
-    row = tenancy.account_by_name(here.id, account)
-    if not here.may(READ, row.id):
-        raise NotFound("account_unknown", "There is no such account.", field="account")
-    return row, pool_named(here, pool)
+    return account_seen(here, account), pool_named(here, pool)
 
 
 def _choices(

@@ -2,6 +2,7 @@
 
 from ledger.types import ActorKind, RecordedEvent
 from notices.registry import Draft, Look, approvers, kind, leads
+from preemption.domain.reclaim import idle_units
 from preemption.reclaim_events import (
     GuaranteeDemoted,
     GuaranteeRestored,
@@ -12,6 +13,14 @@ from preemption.reclaim_events import (
 
 def _units(number: int) -> str:
     return "1 unit" if number == 1 else f"{number:,} units"
+
+
+def _idle(data: GuaranteeWatched) -> str:
+    """How much that is, by the use of the watch; nothing where the event did not say."""
+    if data.p95 is None or data.in_use is None:
+        return ""
+    units = idle_units(guarantee=data.guarantee, p95=data.p95, in_use=data.in_use)
+    return f": {_units(units)} as things stand"
 
 
 @kind(
@@ -27,10 +36,9 @@ def watched(event: RecordedEvent, look: Look) -> Draft:
     return Draft(
         to=(leads(data.account_id),),
         title=f"{account} uses {data.utilisation:.0%} of {_units(data.guarantee)} on {pool}",
-        body="If it stays so, the idle part leaves the guarantee. Use it, or ask for a "
-        "justification that says why it must stay and until when.",
-        link=("request_new",),
-        query={"account": account, "pool": pool, "kind": "justification"},
+        body=f"If it stays so, the idle part leaves the guarantee{_idle(data)}. Use it, or ask "
+        "for a justification that says why it must stay and until when.",
+        link=("reclaim_quota", account, pool),
         deadline=data.due_at,
     )
 
@@ -51,7 +59,7 @@ def demoted(event: RecordedEvent, look: Look) -> Draft:
         body=f"{_units(data.guarantee)} stay guaranteed. Nothing that runs was touched, and "
         "what left may still be borrowed where it is free. A lead can have it restored until the "
         "deadline, if the pool can promise it then.",
-        link=("account_quota", account),
+        link=("reclaim_quota", account, pool),
         deadline=data.until,
     )
 
@@ -73,5 +81,5 @@ def settled(event: RecordedEvent, look: Look) -> Draft:
         to=(leads(data.account_id), approvers(data.account_id)),
         title=f"{account} on {pool}: {_units(data.units)} {what}",
         body=f"{account} has {_units(data.guarantee)} guaranteed now. Decided by {who}.",
-        link=("account_quota", account),
+        link=("reclaim_quota", account, pool),
     )

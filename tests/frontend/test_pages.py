@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 
-import psycopg
 import pytest
 
 from ledger import scope
@@ -12,7 +11,7 @@ from tenancy.commands.people import AddPerson, SetAssociation
 from tests.world import NOW, record
 
 QUERIES_MAX = {
-    "/": 26,
+    "/": 28,
     "/fairshare": 16,
     "/fairshare/nlp/bob": 16,
     "/usage": 24,
@@ -215,20 +214,6 @@ def test_what_does_not_exist_is_a_404_page(used, browse, address):
     answer = browse(used, "otto").get(address)
     assert answer.status_code == 404
     assert b"There is nothing here" in answer.content
-
-
-@pytest.fixture
-def statements(monkeypatch):
-    """Every statement sent to PostgreSQL, also those that do not go through Django's cursor."""
-    sent: list[str] = []
-    plain = psycopg.Cursor.execute
-
-    def execute(cursor, query, *args, **kwargs):
-        sent.append(str(query))
-        return plain(cursor, query, *args, **kwargs)
-
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
-    return sent
 
 
 @pytest.mark.parametrize("address", QUERIES_MAX)
