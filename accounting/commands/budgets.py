@@ -304,20 +304,25 @@ def _check_room(
         _check_divided(unit, found, period)
     problems = []
     if found.room is not None and found.above is not None and amount > found.room.left:
+        others, whole, left = (
+            f"{value:,.{here.places}f}"
+            for value in (found.room.others, found.room.amount, found.room.left)
+        )
         problems.append(
-            f"With the {found.room.others} of the others below {found.above.account} it is more "
-            f"than its {found.room.amount} {here.currency}: {found.room.left} are left."
+            f"With the {others} {here.currency} of the others below {found.above.account} it is "
+            f"more than its {whole}: {left} are left."
         )
     if found.parts > amount:
         problems.append(
-            f"The budgets below it come to {found.parts} {here.currency}, more than it is."
+            f"The budgets below it come to {found.parts:,.{here.places}f} {here.currency}, more "
+            "than it is."
         )
     if problems and divides:
         raise Refused(
             "budget_over_parent",
             f"{problems[0]} Ask finance for more, or give another less.",
             field="amount",
-            facts={"left": str(found.room.left if found.room else 0)},
+            facts={"left": f"{found.room.left:.{here.places}f}" if found.room else "0"},
         )
     return " ".join(problems)
 

@@ -1,11 +1,13 @@
 """Steady spending of a team, and budgets of it."""
 
-from datetime import UTC, datetime
+import itertools
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from accounting import budget_rounds
 from accounting.commands.budgets import SetBudget
-from tests.accounting.statements.test_rating import DAY, publish
+from accounting.domain import splitting
+from tests.accounting.statements.test_rating import BERLIN, DAY, publish
 from tests.world import NOW, Tenant, record
 
 SINCE = datetime(2026, 9, 30, 22, tzinfo=UTC)
@@ -15,11 +17,12 @@ SINCE = datetime(2026, 9, 30, 22, tzinfo=UTC)
 def spend(tenant: Tenant, *, units: int = 8, price: str = "2", days: int = 59, **values) -> None:
     """nlp holds units all day, every day since October: units x 24 x price a day."""
     publish(tenant, price, at=SINCE - 10 * DAY)
+    first = date(2026, 10, 1)
+    starts = [splitting.start_of_day(first + n * DAY, BERLIN) for n in range(days + 1)]
     rows = [
-        record(f"{values.get('account', 'nlp')}-{n}", start=SINCE + n * DAY, hours=24,
-               units=units, **values)
-        for n in range(days)
-    ]  # fmt: skip
+        record(str(start), start=start, units=units, **{"end": end} | values)
+        for start, end in itertools.pairwise(starts)
+    ]
     tenant.use(*rows, now=NOW)
 
 
@@ -42,5 +45,3 @@ def alerted(tenant: Tenant) -> None:
     """A row in every table of budgets: nlp spends more than its budget of November."""
     budget(tenant, amount="100")
     look(tenant)
-
-
