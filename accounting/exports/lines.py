@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import connection
 
@@ -75,6 +76,25 @@ class Lines:
         if self.closed:
             return _summed(self.extent, "coalesce(sum(amount), 0)")
         return statements.totals(self._found.lines).amount
+
+    def by_billing_account(self) -> dict[UUID, Decimal]:
+        """The same by cost center: the accounts right below the root, and the root itself."""
+        if not self.closed:
+            found: dict[UUID, Decimal] = {}
+            for line in self._found.lines:
+                above = line.key.above
+                center = above[1] if len(above) > 1 else above[0]
+                found[center] = found.get(center, Decimal(0)) + line.amount
+            return found
+        with server_cursor() as cursor:
+            return dict(
+                cursor.execute(
+                    "SELECT coalesce(above[2], above[1]), sum(amount) "
+                    "FROM accounting_statementline WHERE organization_id = %(organization)b "
+                    "AND month = %(month)b AND above @> ARRAY[%(account)b::uuid] GROUP BY 1",
+                    _place(self.extent),
+                ).fetchall()
+            )
 
     def charges(self) -> Iterator[Charge]:
         """The lines in their order, each with its days."""

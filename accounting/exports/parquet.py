@@ -24,6 +24,7 @@ TYPES: Final = {
     Kind.INTEGER: pa.int64(),
     Kind.DECIMAL: pa.decimal128(PRECISION, SCALE),
     Kind.MONEY: pa.decimal128(PRECISION, SCALE),
+    Kind.POINTED: pa.decimal128(PRECISION, SCALE),
     Kind.INSTANT: pa.timestamp("us", tz="UTC"),
     Kind.DATE: pa.date32(),
 }
@@ -61,7 +62,7 @@ def _add(writer: pq.ParquetWriter, table: Table, schema: pa.Schema, rows: list[t
 def _value(value: Any, kind: Kind) -> Any:
     if value is None:
         return None
-    if kind in (Kind.DECIMAL, Kind.MONEY):
+    if kind in (Kind.DECIMAL, Kind.MONEY, Kind.POINTED):
         return _scaled(value)
     if kind == Kind.INSTANT:
         return _utc(value)

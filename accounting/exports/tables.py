@@ -31,6 +31,7 @@ class Kind(StrEnum):
     INTEGER = "integer"
     DECIMAL = "decimal"
     MONEY = "money"
+    POINTED = "pointed"
     INSTANT = "instant"
     DATE = "date"
 
@@ -38,7 +39,7 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column; `sql` is its expression where rows come from SQL. MONEY keeps its decimals, a
-    DECIMAL has none that are only zeros."""
+    DECIMAL has none that are only zeros, a POINTED one has always one at least."""
 
     name: str
     kind: Kind
@@ -154,6 +155,9 @@ def text(value: Any, kind: Kind) -> str:
     """A value in the one form in which CSV and JSON have it."""
     if kind == Kind.DECIMAL:
         return plain(value)
+    if kind == Kind.POINTED:
+        found = plain(value)
+        return found if "." in found else f"{found}.0"
     if kind == Kind.INSTANT:
         return instant(value)
     if kind == Kind.DATE:
