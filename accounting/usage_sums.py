@@ -82,7 +82,7 @@ def added_up(wanted: Wanted) -> list[tuple]:
     with server_cursor() as cursor:
         # There are few groups: records never need to be put in order to find them.
         cursor.execute("SET LOCAL enable_sort = off")
-        for statement in (_RECORDS, _LONG, _LIVE):
+        for statement in (_OF_MONTH, _RECENT, _LONG, _LIVE):
             found += cursor.execute(statement.format(**parts), values).fetchall()
         cursor.execute("SET LOCAL enable_sort TO DEFAULT")
     return found
@@ -101,10 +101,9 @@ def _in_segment(lasted: str, began: str, units: str) -> str:
 
 
 _LENGTH = "((date_part('epoch', u.ends) - date_part('epoch', u.begins)) * 1e6)::bigint"
-_IS_SMALL = f"u.units BETWEEN -{SMALL_UNITS} AND {SMALL_UNITS}"
 _LASTED = (
-    f"coalesce(sum(CASE WHEN {_IS_SMALL} THEN u.units * {_LENGTH} END), 0)"
-    f" + coalesce(sum(CASE WHEN NOT {_IS_SMALL} THEN u.units::numeric * {_LENGTH} END), 0)"
+    f"coalesce(sum(CASE WHEN u.size <= {SMALL_UNITS} THEN u.units * {_LENGTH} END), 0) + coalesce("
+    f"sum(CASE WHEN u.size > {SMALL_UNITS} THEN u.units::numeric * {_LENGTH} END), 0)"
 )
 _MEMORY = f"""sum(u.memory_gb) AS memory, sum(u.memory_gb * {_offset("u.begins")}) AS memory_began,
         sum(u.memory_gb * {_LENGTH}) AS memory_lasted"""
@@ -113,7 +112,7 @@ _NO_MEMORY = """NULL::numeric AS memory, NULL::numeric AS memory_began,
 
 _SUMS = f"""
 , piece AS (
-    SELECT u.*, greatest(u.started_at, %(start)b) AS begins, least(u.ended_at, %(until)b) AS ends
+    SELECT u.*, {{begins}} AS begins, least(u.ended_at, %(until)b) AS ends
     FROM used u
     WHERE true {{among}} {{only}}
 ), summed AS (
@@ -137,29 +136,34 @@ GROUP BY 1, 2, 3, 4 {{detail_numbers}}
 _FIRST_DETAIL: Final = 7
 
 # As `accounting.queries.evidence_sql.USED`: records, those that have run since long before, and
-# what runs in allocations that no record tells of yet. Three statements, not a union, whose rows
-# would be copied on their way: the first may read millions.
+# what runs in allocations that no record tells of yet. No union, whose rows would be copied on
+# their way: the first statement may read millions, and what it need not ask of each is left out.
 _RECORDS = f"""
 WITH used AS (
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
-        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at,
+        u.units AS size, u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at,
         u.sign, u.source_id, u.key, u.batch_id
     FROM accounting_usagerecord u
-    WHERE u.organization_id = %(organization)b
-        AND u.started_at >= %(recent)b AND u.started_at < %(until)b
-        AND (u.ended_at > %(start)b OR u.ended_at IS NULL)
+    WHERE u.organization_id = %(organization)b AND {{when}}
 ){_SUMS}
 """
+_OF_MONTH = _RECORDS.replace("{when}", "u.started_at >= %(start)b AND u.started_at < %(until)b")
+_OF_MONTH = _OF_MONTH.replace("{begins}", "u.started_at")
+_RECENT = _RECORDS.replace(
+    "{when}",
+    "u.started_at >= %(recent)b AND u.started_at < %(start)b"
+    " AND (u.ended_at > %(start)b OR u.ended_at IS NULL)",
+)
 _LONG = f"""
 WITH used AS (
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
-        u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at,
+        u.units AS size, u.sign * u.memory_gb AS memory_gb, u.started_at, u.ended_at,
         u.sign, u.source_id, u.key, u.batch_id
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
         AND u.ended_at > %(start)b AND u.started_at < %(recent)b
     UNION ALL
-    SELECT u.account_id, u.person_id, u.pool_id, u.tier, r.labels, u.units, r.memory_gb,
+    SELECT u.account_id, u.person_id, u.pool_id, u.tier, r.labels, u.units, u.units, r.memory_gb,
         u.started_at, NULL, 1::smallint, u.source_id, u.key, r.batch_id
     FROM accounting_openusage u
     JOIN accounting_usagekey k ON k.organization_id = u.organization_id
@@ -176,7 +180,7 @@ WITH live AS MATERIALIZED (
     WHERE a.organization_id = %(organization)b AND a.lapses_at IS NOT NULL
 ), {REPORTED}, ran AS (
     SELECT u.account_id, u.person_id, u.pool_id, s.tier, u.labels, s.units,
-        NULL::numeric AS memory_gb, s.at AS started_at,
+        s.units AS size, NULL::numeric AS memory_gb, s.at AS started_at,
         least(u.lapses_at, lead(s.at) OVER (PARTITION BY u.id ORDER BY s.step)) AS ended_at,
         1::smallint AS sign, NULL::uuid AS source_id, u.key, NULL::uuid AS batch_id
     FROM live u
@@ -203,6 +207,7 @@ def _parts(wanted: Wanted) -> dict[str, str]:
     keys += placed.pop("sides").split("; ") if segments > 1 else []
     count = range(len(wanted.columns))
     return {
+        "begins": "greatest(u.started_at, %(start)b)",
         "among": "" if wanted.accounts is None else _SUBTREE,
         "only": "" if wanted.tier is None else "AND u.tier = %(tier)b::smallint",
         "keys": ", ".join(keys),
