@@ -1,67 +1,27 @@
 """kill -9 between any two steps of a plan, a report or a cancellation leaves a state that is whole,
 and who asks again gets the same answer: nothing is taken twice, no budget and no unit leaks."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from ledger import verification
 from quota import wire
 from quota.commands.admissions import AdmitBatch
+from tests import killing
 from tests.database import TestDatabase
+from tests.killing import STEPS_MAX, Victim
 from tests.preemption.conftest import Preemption
-from tests.preemption.killed import COMMANDS, NOW
+from tests.preemption.killed import CALLS, NOW
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
-STEPS_MAX = 60
-
-
-class Victim:
-    """The warm process and the children it forks."""
-
-    def __init__(self, database: TestDatabase) -> None:
-        owner = database.server.owner_url
-        environment = os.environ | {
-            "DATABASE_URL": make_conninfo(database.server.app_url, dbname=database.name),
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-            "APPORTION_TEST": "1",
-        }
-        if owner:
-            environment["DATABASE_OWNER_URL"] = make_conninfo(owner, dbname=database.name)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.preemption.killed"],
-            cwd=Path(__file__).resolve().parents[2],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, place: Tenant, name: str, number: int, steps: int) -> bool:
-        """Whether the child survived its command."""
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(f"{place.id} {name} {number} {steps}\n")
-        self.process.stdin.flush()
-        survived = False
-        for line in self.process.stdout:
-            if line == "gone\n":
-                return survived
-            survived = line == "done\n"
-        raise AssertionError("the process that forks has ended")
 
 
 @pytest.fixture
 def victim(test_database: TestDatabase) -> Iterator[Victim]:
-    found = Victim(test_database)
-    yield found
-    found.process.stdin.close()
-    found.process.wait(timeout=10)
+    with killing.victim(test_database, "tests.preemption.killed") as found:
+        yield found
 
 
 @pytest.fixture
@@ -77,7 +37,7 @@ def place(acme: Tenant) -> Tenant:
 
 def again(place: Tenant, name: str, number: int):
     """The same command under the same key."""
-    return place.run(COMMANDS[name](number), now=NOW, idempotency_key=f"{name}-{number}")
+    return killing.again(place, CALLS, name, number)
 
 
 def units(owner) -> tuple[int, int, int]:
@@ -89,14 +49,14 @@ def units(owner) -> tuple[int, int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize("name", list(CALLS))
 def test_killed_before_any_step(place, owner, victim, name):
     replayed = []
     for steps in range(1, STEPS_MAX):
         number = steps
         if name != "plan":
             again(place, "plan", number)
-        survived = victim.run(place, name, number, steps)
+        survived = victim.run(place.id, name, number, steps)
         assert verification.verify(place.id).findings == [], steps
         first = again(place, name, number)
         second = again(place, name, number)
