@@ -41,6 +41,13 @@ from ledger.api import EventOperation, EventsOperation
 from notices.api.notices import NoticesOperation, ReadNoticesOperation
 from preemption.api.actions import ActionsOperation, LossesOperation
 from preemption.api.checkpoints import CheckpointsOperation
+from preemption.api.detections import (
+    AcknowledgeDetectionOperation,
+    DetectionOperation,
+    DetectionPolicyOperation,
+    DetectionsOperation,
+    ReleaseDetectedOperation,
+)
 from preemption.api.plans import (
     CancelOperation,
     ConfirmOperation,
@@ -161,6 +168,11 @@ urlpatterns = [
     path("commitments", CommitmentsOperation.as_view()),
     path("commitments/<uuid:commitment_id>/end", EndCommitmentOperation.as_view()),
     path("credits", CreditsOperation.as_view()),
+    path("detection-policy", DetectionPolicyOperation.as_view()),
+    path("detections", DetectionsOperation.as_view()),
+    path("detections/<uuid:detection_id>", DetectionOperation.as_view()),
+    path("detections/<uuid:detection_id>/acknowledge", AcknowledgeDetectionOperation.as_view()),
+    path("detections/<uuid:detection_id>/release", ReleaseDetectedOperation.as_view()),
     path("fairshare", FairshareOperation.as_view(), name="fairshare"),
     path("ledger/events", EventsOperation.as_view(), name="ledger-events"),
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),
