@@ -33,6 +33,7 @@ from frontend.views import (
     reviews,
     search,
     showback,
+    tags,
     tokens,
     usage,
 )
@@ -50,6 +51,8 @@ urlpatterns = [
     path("usage/batches/<str:batch_id>", usage.batch, name="usage_batch"),
     path("showback", showback.showback, name="showback"),
     path("showback/lines/<str:line_id>", showback.showback_line, name="showback_line"),
+    path("showback/tags", tags.tags, name="tags"),
+    path("showback/tags/<str:tagging_id>/undo", tags.undo, name="tag_undo"),
     path("showback/charging", charging.charging, name="charging"),
     path("showback/closes", closes.closes, name="closes"),
     path("showback/closes/confirm", closes.confirm_close, name="close_confirm"),

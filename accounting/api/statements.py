@@ -261,7 +261,7 @@ def unrated_facts(found: Showback, names: Mapping[Any, str]) -> list[wire.Unrate
             pool=names[one.group.pool],
             tier=one.group.tier,
             unit_seconds=one.unit_seconds,
-            gap=one.gap,
+            gap=one.why,
         )
         for one in found.unrated
     ]

@@ -1,7 +1,7 @@
 """Tag past use, or have another account charged for it; and take that back. In open months only."""
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -91,7 +91,7 @@ def assign_usage(command: AssignUsage, unit: Unit) -> TaggingRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoTagging:
-    """Take a tagging back; `account_id` is that of the tagging. The reason goes with the command."""
+    """Take a tagging back, of `account_id`. The reason goes with the command."""
 
     account_id: UUID
     tagging_id: UUID
@@ -167,6 +167,30 @@ def _tag(command: TagUsage | AssignUsage, unit: Unit, *, to_account: UUID | None
         )
     )
     return TaggingRef(tagging_id=tagging_id)
+
+
+def wanted_row(command: TagUsage | AssignUsage, *, now: datetime) -> TaggingRow:
+    """The tagging that a command would make, for a look at what it would change."""
+    chosen = command.chosen
+    return TaggingRow(
+        id=chosen.account_id,  # of nothing that is stored
+        account_id=chosen.account_id,
+        since=chosen.since,
+        until=chosen.until,
+        person_id=chosen.person_id,
+        pool_id=chosen.pool_id,
+        job=chosen.job,
+        batch_id=chosen.batch_id,
+        only_untagged=command.only_untagged,
+        project=command.project,
+        model=command.model,
+        workload=command.workload,
+        to_account_id=getattr(command, "to_account_id", None),
+        tagged_at=now,
+        tagged_by="",
+        reason="",
+        undone_at=None,
+    )
 
 
 def _undo(unit: Unit, row: TaggingRow) -> TaggingRef:

@@ -27,6 +27,7 @@ from ledger.sql import server_cursor
 
 DIMENSIONS = ("team", "account", "pool", "tier", "kind", *DETAILS)
 DEPTH_MAX = 2
+WHOLE = "not told apart"
 COLUMNS = {"day": "p.day", "person": "p.person_id"}
 
 
@@ -64,7 +65,7 @@ class Showback:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A group of a drill-down: values of its dimensions as names, and what it adds up to. None is
-    what has no such value: untagged use, or a line that is not of use."""
+    use without the tag; WHOLE is what cannot be told apart so: a credit by its pool, say."""
 
     values: tuple[str | None, ...]
     unit_seconds: Decimal
@@ -280,8 +281,8 @@ def _split(
     own = {
         "team": _team(line, found.account),
         "account": line.key.account,
-        "pool": line.key.pool,
-        "tier": line.key.tier,
+        "pool": line.key.pool or WHOLE,
+        "tier": line.key.tier or WHOLE,
         "kind": str(line.kind),
     }
     wanted = [name for name in dimensions if name in DETAILS]
@@ -292,7 +293,7 @@ def _split(
             key = tuple(detail[at] for at in places)
             weights[key] = money.EXACT.add(weights.get(key, Decimal(0)), amount)
     if not weights:
-        weights = {(None,) * len(wanted): line.unit_seconds}
+        weights = {(WHOLE,) * len(wanted): line.unit_seconds}
     amounts = lines.parts(line.amount, weights, places=found.ground.places)
     for key, unit_seconds in weights.items():
         of_part = dict(zip(wanted, key, strict=True))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
@@ -15,14 +16,14 @@ from accounting.queries import rates
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
 from accounting.queries import usage as usage_queries
-from accounting.queries.showback import DIMENSIONS, Showback
+from accounting.queries.showback import DIMENSIONS, WHOLE, Cell, Showback
 from accounting.queries.usage import UsageFilter, UsageRow
 from frontend import parameters, showback_charts
 from frontend.pages import Page, PageRequest, page, render
 from frontend.reading import account_of, readable_accounts
 from frontend.standing import accounts_below
 from ledger.errors import Invalid, NotFound
-from tenancy.domain.roles import RATE_WRITE, READ
+from tenancy.domain.roles import RATE_WRITE, READ, USE_TAG
 from tenancy.queries import AccountRow
 
 NOBODY = "What an account is charged is shown to people with a role on it or above it."
@@ -113,7 +114,8 @@ def showback(request: PageRequest) -> HttpResponse:
             ],
             "by": by,
             "dimensions": DIMENSIONS,
-            "cells": cells[:CELLS_SHOWN],
+            "cells": [(cell, _tag_with(cell, by)) for cell in cells[:CELLS_SHOWN]],
+            "may_tag": here.may(USE_TAG, account.id),
             "cells_left": len(cells) - CELLS_SHOWN,
             "linked": [name for name in by if name in ("team", "account")],
             "chart": showback_charts.by_day(queries.by_day(found), names, currency),
@@ -193,6 +195,16 @@ def _by(request: PageRequest) -> tuple[str, ...]:
     """What the month is told apart by: each dimension once, in the order given."""
     wanted = tuple(dict.fromkeys(parameters.free(request.GET, "by"))) or BY_DEFAULT
     return wanted if set(wanted) <= set(DIMENSIONS) else ("unknown",)
+
+
+def _tag_with(cell: Cell, by: tuple[str, ...]) -> str:
+    """What else the form of tags is to choose for use without one, as part of its address."""
+    known = {
+        name: value
+        for name, value in zip(by, cell.values, strict=True)
+        if name in ("person", "pool") and value not in (None, WHOLE)
+    }
+    return f"&{urlencode(known)}" if known else ""
 
 
 def _last_day(found: Showback, here: Page) -> date:
