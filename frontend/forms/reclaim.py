@@ -19,7 +19,7 @@ from preemption.reclaim_loading import PoolRule
 UNITS: Final = {"d": 86_400, "h": 3_600, "min": 60, "s": 1}
 DAYS: Final = (7, 30, 90)
 TEXT_MAX: Final = 20_000
-_PART = re.compile(r"(\d{1,9})\s*(d|days?|h|hours?|min|minutes?|s|seconds?)", re.ASCII)
+_PART = re.compile(r"(\d{1,9})\s*(days?|d|hours?|h|minutes?|min|seconds?|s)", re.ASCII)
 _WINDOW = re.compile(r"\s*(\S+)\s+(?:to|until|-|–)\s+(\S+)\s*")
 
 

@@ -4,6 +4,7 @@ saved, and who set it when."""
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Any, Final
 from uuid import UUID
 
@@ -227,10 +228,9 @@ def _first(one: WouldHave) -> tuple[int, bool, str]:
 
 def _versions(here: Page, events: tuple[EventRow, ...]) -> list[Version]:
     names = names_for(here.id, events)
-    older = [*events[1:], None]
     return [
         Version(one, sentence(one, names, here.zone), _changes(one, before))
-        for one, before in zip(events, older, strict=True)
+        for one, before in zip_longest(events, events[1:])
     ]
 
 
