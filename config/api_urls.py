@@ -30,6 +30,7 @@ from accounting.api.statements import (
     StatementOperation,
     StatementsOperation,
 )
+from accounting.api.taggings import TaggingsOperation, UndoTaggingOperation
 from accounting.api.usage import RecordUsageOperation
 from accounting.api.usage_reads import (
     UsageBatchesOperation,
@@ -279,5 +280,7 @@ urlpatterns = [
     path("usage/batches", UsageBatchesOperation.as_view()),
     path("usage/batches/<uuid:batch_id>", UsageBatchOperation.as_view()),
     path("usage/batches/<uuid:batch_id>/records", UsageBatchRecordsOperation.as_view()),
+    path("usage/taggings", TaggingsOperation.as_view()),
+    path("usage/taggings/<uuid:tagging_id>/undo", UndoTaggingOperation.as_view()),
     path("usage/days", UsageDaysOperation.as_view()),
 ]

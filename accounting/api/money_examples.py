@@ -48,6 +48,17 @@ END_COMMITMENT = request_example(
     "Half a month is charged for it",
     {"last_month": "2027-03", "charge": "4500", "reason": "the project ends"},
 )
+NEW_TAGGING = request_example(
+    "Jobs of November that named no project",
+    {
+        "account": "nlp",
+        "since": "2026-11-01",
+        "until": "2026-11-15",
+        "job": "train-7b*",
+        "project": "lima",
+        "reason": "the launcher forgot it",
+    },
+)
 MONTHS = answer_example(
     "October is closed",
     {

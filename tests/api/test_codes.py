@@ -43,10 +43,13 @@ REQUEST_FILES = [
     *sorted((ROOT / "preemption" / "commands").glob("*.py")),
     *sorted((ROOT / "preemption" / "api").glob("*.py")),
     *(ROOT / "preemption" / "domain" / name for name in ("budgets.py", "values.py")),
-    *(ROOT / "accounting" / "commands" / f"{name}.py" for name in ("rates", "statements")),
+    *(
+        ROOT / "accounting" / "commands" / f"{name}.py"
+        for name in ("rates", "statements", "taggings")
+    ),
     *(
         ROOT / "accounting" / "domain" / f"{name}.py"
-        for name in ("lines", "money", "rate_cards", "statements")
+        for name in ("lines", "money", "rate_cards", "statements", "tagging")
     ),
 ]
 ITEM_FILES = [

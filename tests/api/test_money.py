@@ -1,4 +1,4 @@
-"""Money over REST: rates, terms, months, statements down to the records; who may, and who may not."""
+"""Money over REST: rates, terms, months, statements down to the records; who may, who may not."""
 
 import json
 import re
@@ -227,3 +227,29 @@ def test_the_examples_of_the_guide_are_taken(place, fay, now, last):
     codes = [one["code"] for one in fay.get(f"months/{last.name}").json()["findings"]]
     begun = fay.post(f"months/{last.name}/close", block("close", now) | {"accept": codes})
     assert begun.status_code == 202
+
+
+def test_past_use_is_tagged_and_assigned(place, fay, alice, last, now, globex):
+    days = {"since": f"{last.name}-01", "until": f"{last.name}-28"}
+    body = {"account": "nlp", "model": "m", **days} | WHY
+    tried = alice.post("usage/taggings", body | {"dry_run": True}).json()
+    assert (tried["id"], tried["records"], tried["amount"]) == (None, 1, "1600.00")
+    assert alice.get("usage/taggings", {"account": "nlp"}).json()["taggings"] == []
+    made = alice.post("usage/taggings", body).json()
+    (one,) = alice.get("usage/taggings", {"account": "nlp"}).json()["taggings"]
+    assert (one["id"], one["model"], one["undone_at"]) == (made["id"], "m", None)
+    is_problem(alice.get("usage/taggings"), 403, "role_missing")
+    charlie = signed_in(globex, "charlie")
+    undo = f"usage/taggings/{made['id']}/undo"
+    is_problem(charlie.post(undo, WHY), 404, "tagging_unknown")
+    assert alice.post(undo, WHY).status_code == 200
+    is_problem(alice.post(undo, WHY), 409, "tagging_undone")
+    moved = body | {"to_account": "vision"}
+    is_problem(alice.post("usage/taggings", moved), 403, "role_missing")
+    made = fay.post("usage/taggings", moved).json()
+    statement = fay.get(f"months/{last.name}/statements/vision").json()
+    assert statement["kinds"]["usage"] == "1600.00"
+    is_problem(alice.post(f"usage/taggings/{made['id']}/undo", WHY), 403, "role_missing")
+    assert fay.post(f"usage/taggings/{made['id']}/undo", WHY).status_code == 200
+    is_problem(fay.post("usage/taggings", body | {"model": ""}), 400, "tag_missing")
+    assert alice.post("usage/taggings", block("tag", now)).status_code == 201
