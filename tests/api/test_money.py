@@ -174,7 +174,7 @@ def test_only_finance_changes_money_and_only_readers_read_it(place, fay, alice, 
         (f"months/{last.name}/confirm", WHY),
     ):
         is_problem(alice.post(path, body), 403, "role_missing")
-        is_problem(exporter.post(path, body), 403, "scope_missing")
+        is_problem(exporter.post(path, body), 403, "people_only")
     statement = f"months/{last.name}/statements"
     for path in ("rates", f"{statement}/nlp", "months", "credits"):
         assert exporter.get(path).status_code == 200
