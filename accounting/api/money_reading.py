@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django.http import HttpRequest
 
 from accounting import wire_money as wire
+from accounting.domain import money
 from accounting.domain.lines import Line
 from accounting.queries import showback
 from config.api import parameters
@@ -113,6 +114,11 @@ def month_text(value: date | None) -> str | None:
     return None if value is None else f"{value:%Y-%m}"
 
 
+def plain(value: Decimal) -> Decimal:
+    """The same number without the zeros that a column adds."""
+    return Decimal(f"{money.EXACT.normalize(value):f}")
+
+
 def line_facts(line: Line, names: Mapping[Any, str]) -> wire.LineFacts:
     """A line on the wire."""
     key = line.key
@@ -126,9 +132,9 @@ def line_facts(line: Line, names: Mapping[Any, str]) -> wire.LineFacts:
         tier=key.tier,
         grade=key.grade,
         about=month_text(line.about),
-        unit_seconds=line.unit_seconds or Decimal(0),
-        price=line.price,
-        list_price=line.list_price,
+        unit_seconds=plain(line.unit_seconds),
+        price=line.price and plain(line.price),
+        list_price=line.list_price and plain(line.list_price),
         amount=line.amount,
         list_amount=line.list_amount,
         facts=dict(line.facts),

@@ -1,7 +1,6 @@
 """`/api/v1/rates…`: what use costs, from when; publish, withdraw, try; the grade of an account."""
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -9,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from accounting import wire_money as wire
 from accounting.api import money_examples as examples
-from accounting.api.money_reading import PAGING, MoneyOperation, month_named
+from accounting.api.money_reading import PAGING, MoneyOperation, month_named, plain
 from accounting.commands.rates import (
     PriceWish,
     PublishRateCard,
@@ -183,8 +182,8 @@ class OneRatesOperation(MoneyOperation):
                 currency=currency,
                 prices=[
                     wire.Price(
-                        list_price=_plain(one.list_price),
-                        contracted_price=_plain(one.contracted_price),
+                        list_price=plain(one.list_price),
+                        contracted_price=one.contracted_price and plain(one.contracted_price),
                         **fields_of(one, ("flavor", "tier", "grade")),
                     )
                     for one in prices
@@ -259,8 +258,3 @@ def _version(organization_id: UUID, version_id: UUID) -> VersionRow:
         if row.id == version_id:
             return row
     raise NotFound("rates_unknown", "There are no such rates.", field="version")
-
-
-def _plain(price: Decimal | None) -> Decimal | None:
-    """Without the zeros of the column."""
-    return None if price is None else Decimal(f"{price.normalize():f}")

@@ -15,6 +15,7 @@ from accounting.api.money_reading import (
     Asked,
     MoneyOperation,
     line_facts,
+    plain,
 )
 from accounting.domain import lines, splitting
 from accounting.domain.lines import Kind, Line
@@ -260,7 +261,7 @@ def unrated_facts(found: Showback, names: Mapping[Any, str]) -> list[wire.Unrate
             account=names[one.group.account[0]],
             pool=names[one.group.pool],
             tier=one.group.tier,
-            unit_seconds=one.unit_seconds,
+            unit_seconds=plain(one.unit_seconds),
             gap=one.why,
         )
         for one in found.unrated
@@ -273,7 +274,7 @@ def _days(found: Showback, line: Line) -> list[wire.LineDay]:
     }
     amounts = lines.parts(line.amount, weights, places=found.ground.places)
     return [
-        wire.LineDay(day=day, unit_seconds=weights[day], amount=amounts[day])
+        wire.LineDay(day=day, unit_seconds=plain(weights[day]), amount=amounts[day])
         for day in sorted(weights)
     ]
 
