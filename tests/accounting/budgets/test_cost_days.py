@@ -71,7 +71,7 @@ def test_what_an_account_has_is_what_those_below_it_have_together(place):
 def test_idle_guarantees_and_what_lending_gives_back_stand_on_their_days(place):
     look(place)
     found = costs(place, "nlp")
-    lent = [day.day for day in sorted(found) if found[day].idle < Decimal("16") and found[day].use]
+    lent = [day.day for day in sorted(found) if found[day].idle < Decimal(16) and found[day].use]
     # Two units lie idle all day: 48 h at 1/3; three borrowed ones gave a part of it back.
     assert found[date(2026, 11, 3)].idle == Decimal("16.00")
     assert lent == [9, 10, 11, 12, 13]
