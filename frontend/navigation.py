@@ -46,6 +46,7 @@ _MAIN = (
     ("Fair-share", "fairshare", "diagram-3", "f", None),
     ("Usage", "usage", "graph-up", "u", READ),
     ("Costs", "showback", "bar-chart-line", "m", READ),
+    ("Budgets", "budgets", "graph-up", "d", READ),
     ("Rates", "rates", "table", "e", READ),
     ("Ledger", "ledger", "journal-text", "l", LEDGER_READ),
 )

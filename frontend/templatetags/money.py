@@ -2,10 +2,11 @@
 
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 
 from django import template
 
-from accounting.domain.money import minor_places
+from accounting.domain.money import minor_places, rounded
 from frontend.numbers import NONE, UNKNOWN
 
 register = template.Library()
@@ -24,6 +25,12 @@ def money(value: Decimal | None) -> str:
 def money_of(value: Decimal, currency: str) -> str:
     """An amount as a table keeps it, at the decimals of its currency."""
     return money(value.quantize(Decimal(1).scaleb(-minor_places(currency))))
+
+
+@register.filter
+def exactly(value: Fraction, places: int) -> str:
+    """A fraction of money, rounded to be read."""
+    return money(rounded(value, places))
 
 
 @register.filter
