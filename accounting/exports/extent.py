@@ -12,6 +12,7 @@ from accounting.domain.statements import State
 from accounting.queries import showback
 from accounting.queries import statements as queries
 from accounting.statement_rating import Ground
+from ledger.sql import server_cursor
 from tenancy import queries as tenancy
 from tenancy import tree_history
 
@@ -68,7 +69,7 @@ def extent(organization_id: UUID, spec: Spec, *, asked_at: datetime) -> Extent:
     here = statement_rating.ground(organization_id, spec.month, now=asked_at)
     close = queries.close(organization_id, spec.month)
     names = showback.names_of(organization_id)
-    names.update({node[0]: node[1] for node in tree_history.tree_at(organization_id, here.until)})
+    names.update(_names_then(organization_id, here.until))
     state: State = "open" if close is None else close.state
     closed = close is not None and close.state == "closed"
     return Extent(
@@ -81,3 +82,16 @@ def extent(organization_id: UUID, spec: Spec, *, asked_at: datetime) -> Extent:
         organization=tenancy.organization(organization_id).slug,
         names=names,
     )
+
+
+_FIRST_NAMES = """
+SELECT (payload->>'account_id')::uuid, payload->>'name' FROM ledger_event
+WHERE organization_id = %b AND type = 'account.opened' AND occurred_at > %b
+"""
+
+
+def _names_then(organization_id: UUID, at: datetime) -> dict[UUID, str]:
+    """Names of accounts at an instant; the first of those that were opened later."""
+    with server_cursor() as cursor:
+        names = dict(cursor.execute(_FIRST_NAMES, (organization_id, at)).fetchall())
+    return names | {node[0]: node[1] for node in tree_history.tree_at(organization_id, at)}

@@ -243,8 +243,6 @@ class _Mapper:
                 "PricingCategory": "Dynamic" if line.key.tier == "spot" else "Standard",
                 "PricingUnit": sku.unit,
                 "ConsumedUnit": sku.unit,
-                "ListUnitPrice": line.list_price,
-                "ContractedUnitPrice": line.price,
             }
         return found
 
@@ -293,16 +291,23 @@ class _Mapper:
 
 
 def _priced(line: Line, amount: Decimal, used: Decimal, priced: Decimal) -> dict[str, Any]:
-    multiply = money.EXACT.multiply
+    listed, contracted = _digits(line.list_price), _digits(line.price)
     return {
         "BilledCost": amount,
         "EffectiveCost": amount,
         "PricingQuantity": priced,
         "ConsumedQuantity": used,
-        "ListCost": multiply(line.list_price or Decimal(0), priced),
-        "ContractedCost": multiply(line.price or Decimal(0), priced),
+        "ListUnitPrice": listed,
+        "ContractedUnitPrice": contracted,
+        "ListCost": money.EXACT.multiply(listed, priced),
+        "ContractedCost": money.EXACT.multiply(contracted, priced),
         "x_UnitHours": used,
     }
+
+
+def _digits(price: Decimal | None) -> Decimal:
+    """A price without the zeros that its column has."""
+    return money.EXACT.normalize(price) if price else Decimal(0)
 
 
 def _quantity_places(line: Line) -> int:

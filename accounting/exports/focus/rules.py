@@ -86,7 +86,8 @@ def _text(value: Any) -> str | None:
 def _decimal(value: Any) -> str | None:
     if not isinstance(value, Decimal) or not value.is_finite():
         return "is no decimal"
-    digits, exponent = len(value.as_tuple().digits), int(value.as_tuple().exponent)
+    plain = money.EXACT.normalize(value).as_tuple()
+    digits, exponent = len(plain.digits), int(plain.exponent)
     if -exponent > table.SCALE or digits + max(exponent, 0) > table.PRECISION:
         return f"has more digits than Decimal({table.PRECISION}, {table.SCALE})"
     return None
@@ -136,10 +137,10 @@ def _periods(row: Row, version: str) -> Iterator[Broken]:
     """Start before end, and a charge outside of its billing period is a correction."""
     for kind in ("Billing", "Charge"):
         start, end = row.get(f"{kind}PeriodStart"), row.get(f"{kind}PeriodEnd")
-        if _both(start, end) and not start < end:
+        if _known(start) and _known(end) and not start < end:
             yield Broken("period", f"{kind}PeriodEnd", "ends before it starts")
     bounds = [row.get(f"{kind}Period{at}") for at in ("Start", "End") for kind in _KINDS]
-    if row.get("ChargeClass") == "Correction" or None in bounds:
+    if row.get("ChargeClass") == "Correction" or not all(map(_known, bounds)):
         return
     billing_start, charge_start, billing_end, charge_end = bounds
     if charge_start < billing_start or charge_end > billing_end:
@@ -244,8 +245,8 @@ _RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def _both(one: Any, other: Any) -> bool:
-    return isinstance(one, datetime) and isinstance(other, datetime)
+def _known(at: Any) -> bool:
+    return isinstance(at, datetime) and at.utcoffset() is not None
 
 
 # ---------------------------------------------------------------- the file

@@ -20,7 +20,7 @@ from ledger import scope
 from ledger.errors import Refused
 from tests.accounting.exports.conftest import HOSTILE, close, made, request, row
 from tests.accounting.exports.test_files import statement
-from tests.accounting.statements.test_rating import END, LATER, OCTOBER, START
+from tests.accounting.statements.test_rating import END, LATER, START
 
 VERSIONS = pytest.mark.parametrize("version", FOCUS_VERSIONS)
 
@@ -207,12 +207,13 @@ def test_a_row_that_breaks_a_rule_is_found(place, name, version):
     assert rule in {one.rule for one in rules.broken(bad, version)}
 
 
+COSTS = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost")
 FILE_BREAKS = {
     "invoice_sum": lambda rows: rows[:-1],
     "order": lambda rows: [rows[1], rows[0], *rows[2:]],
     "order: twice": lambda rows: [rows[0], *rows],
     "minor_unit": lambda rows: [
-        (rows[0][0], rows[0][1] | {"BilledCost": rows[0][1]["BilledCost"] + Decimal("0.001")}),
+        (rows[0][0], rows[0][1] | dict.fromkeys(COSTS, Decimal("0.001"))),
         *rows[1:],
     ],
     "sku_of_price": lambda rows: [
@@ -249,10 +250,9 @@ def test_columns_in_another_order_are_found(place):
 
 
 def test_the_toolkit_knows_1_2_when_it_sees_it(place):
-    from focus_data_toolkit.schema.detection import detect_dataset_version
+    from focus_data_toolkit.schema.detection import detect_focus_schema
 
     head = [one.name for one in columns.columns("1.2")]
-    assert "1.2" in str(detect_dataset_version(head))
+    found = detect_focus_schema(head)
+    assert (found.dataset, found.detected_version, found.missing_columns) == ("Cost and Usage", "1.2", ())
 
-
-assert OCTOBER
