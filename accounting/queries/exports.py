@@ -218,3 +218,13 @@ def schedules(organization_id: UUID, *, under: Collection[UUID] | None = None) -
         )
         for row in rows
     ]
+
+
+def scheduled_ready(organization_id: UUID) -> list[ExportRow]:
+    """Scheduled exports that have a file."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            f"{_FROM} AND e.state = 'ready' AND e.scheduled ORDER BY e.id LIMIT {SWEPT_MAX}",
+            (organization_id,),
+        ).fetchall()
+    return [_row(row) for row in rows]
