@@ -184,7 +184,13 @@ def statement_rows(found: Showback, names: Mapping[Any, str]) -> list[queries.St
             if account == line.key.account:
                 have[0] += 1
                 have[1] = money.EXACT.add(have[1], line.amount)
-    rows = [queries.StatementRow(names[account], *have) for account, have in sums.items()]
+    places = found.ground.places
+    rows = [
+        queries.StatementRow(
+            names[account], count, queries.plain(own, places), queries.plain(below, places)
+        )
+        for account, (count, own, below) in sums.items()
+    ]
     return sorted(rows, key=lambda row: row.account)
 
 

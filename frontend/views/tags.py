@@ -117,7 +117,7 @@ def _initial(request: PageRequest, tops: tuple[UUID, ...]) -> dict[str, Any]:
     last = min(here.today, statements.month_after(first) - timedelta(days=1))
     account = parameters.text(request.GET, "account") or tenancy.account(here.id, tops[0]).name
     given = {name: parameters.text(request.GET, name) for name in GIVEN}
-    return {"account": account, "since": first, "until": last, **given}
+    return {"account": account, "since": first.isoformat(), "until": last.isoformat(), **given}
 
 
 def _rows(here: Page, tops: tuple[UUID, ...]) -> list[TaggingRow]:

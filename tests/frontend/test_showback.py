@@ -72,7 +72,7 @@ def test_every_amount_says_why(place, browse):
 def test_a_drill_down_adds_up_and_comes_alone(place, browse):
     alice = browse(place, "alice")
     words = text(alice.get("/showback?month=2026-10&by=project&by=tier"))
-    assert "lima guaranteed 1,600.00" in words and "untagged" in words
+    assert "lima guaranteed 1,600.00" in words and "not told apart" in words
     part = alice.get(
         "/showback?month=2026-10&by=person&by=",
         headers={"HX-Request": "true", "HX-Target": "drill"},
