@@ -1,14 +1,15 @@
 """Where every unit of a pool is, as one picture that adds up. Pure.
 
-Use stands first, then what could still be used: guaranteed units that nobody uses, then free ones,
-then those kept back. Lent and borrowed units are the same units seen from both sides: one part.
+Use stands first, then what is kept for jobs, then what could still be used: guaranteed units that
+nobody uses, then free ones, then those kept back. Lent and borrowed units are the same units seen
+from both sides: one part.
 """
 
 from dataclasses import dataclass
 
 from quota.domain.promise import Promise
 from quota.domain.values import Pool
-from quota.queries.capacity import Held
+from quota.queries.capacity import NOTHING, Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,19 @@ class Picture:
         return f"{', '.join(said) or 'nothing'}; of {self.total:,} units"
 
 
-def picture(pool: Pool, promise: Promise, held: Held) -> Picture:
+def picture(pool: Pool, promise: Promise, held: Held, aside: Held = NOTHING) -> Picture:
     """Split a pool's capacity.
 
     What is borrowed comes from idle guarantees first (lent); more than those is beyond any
-    guarantee, as after a cut. What runs beyond the working units widens the picture.
+    guarantee, as after a cut. What runs beyond the working units widens the picture. What is set
+    aside for jobs (`aside`) is neither idle nor free, and takes from guarantees as if it ran.
     """
     idle_promises = max(0, promise.promised - held.guaranteed)
     lent = min(held.borrowed, idle_promises)
     unused = max(0, pool.usable - held.units)
-    idle = min(unused, idle_promises - lent)
+    kept = min(unused, aside.units)
+    unused -= kept
+    idle = min(unused, max(0, idle_promises - lent - aside.guaranteed - aside.borrowed))
     margin = min(unused - idle, pool.safety_margin)
     unavailable = min(pool.unavailable, pool.capacity)
     parts = (
@@ -62,6 +66,9 @@ def picture(pool: Pool, promise: Promise, held: Held) -> Picture:
             held.borrowed - lent,
         ),
         Part("spot", "Spot", "Use without any entitlement: the first to make room", held.spot),
+        Part(
+            "aside", "Set aside for jobs", "Kept for jobs whose plan took it back or found it", kept
+        ),
         Part("idle", "Guaranteed, idle", "Promised and not used by anybody now", idle),
         Part("free", "Free", "Neither promised nor used", unused - idle - margin),
         Part("margin", "Safety margin", "Never promised", margin),

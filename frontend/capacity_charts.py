@@ -11,6 +11,7 @@ from frontend.capacity import Picture, picture
 from frontend.charts import PATTERNS, Chart, layout
 from frontend.numbers import amount, units
 from quota.domain.values import TIERS
+from quota.queries.capacity import NOTHING, Held
 from quota.queries.capacity_over_time import Moment
 
 SPANS: Final = {"day": timedelta(hours=1), "week": timedelta(hours=6)}
@@ -23,6 +24,7 @@ _LOOKS: Final = {
     "lent": ("--series-1", 1.0, "/"),
     "above": ("--series-3", 1.0, "x"),
     "spot": ("--series-2", 1.0, "."),
+    "aside": ("--series-4", 0.6, "-"),
     "idle": ("--series-0", 0.35, ""),
     "free": ("--bs-secondary-bg", 1.0, ""),
     "margin": ("--series-7", 0.45, ""),
@@ -39,9 +41,18 @@ def instants(span: str, *, now: datetime) -> list[datetime]:
     return [*(last - step * n for n in range(count, -1, -1) if last - step * n < now), now]
 
 
-def over_time(moments: Sequence[Moment], *, zone: ZoneInfo) -> Chart:
-    """Every unit at every instant: bars that are as high as the pool is large."""
-    pictures = [picture(one.pool, one.promise, one.held) for one in moments]
+def over_time(moments: Sequence[Moment], *, zone: ZoneInfo, aside: Held = NOTHING) -> Chart:
+    """Every unit at every instant: bars that are as high as the pool is large.
+
+    Args:
+        aside: set aside for jobs at the last instant, now. What was in the past is not kept: those
+            units stand where they would be without (idle or free).
+    """
+    last = len(moments) - 1
+    pictures = [
+        picture(one.pool, one.promise, one.held, aside if at == last else NOTHING)
+        for at, one in enumerate(moments)
+    ]
     labels = [one.at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for one in moments]
     kinds = [
         part

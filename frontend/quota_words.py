@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from quota.domain.values import Pool
 from quota.queries.capacity import Held
+from quota.queries.reserved import Reserved
 from quota.queries.standing import AccountStanding
 from quota.stops import Above, Stop, stop_of
 
@@ -17,6 +18,7 @@ class Explained:
         lent: units of its own guarantees that others could use now.
         obtainable: what it could still get: what its entitlement leaves and the pool has free.
         stop: the limit behind `obtainable`, and what can be done about it.
+        reserved: what is set aside for jobs of the account itself.
     """
 
     pool: Pool
@@ -26,6 +28,12 @@ class Explained:
     lendable: int
     obtainable: int
     stop: Stop
+    reserved: tuple[Reserved, ...] = ()
+
+    @property
+    def kept(self) -> int:
+        """Units set aside for jobs of the account."""
+        return sum(one.units for one in self.reserved)
 
     @property
     def sentence(self) -> str:
@@ -35,7 +43,8 @@ class Explained:
         promised = f"Promised {one.quota.guaranteed:,} units"
         if below > 0:
             promised += f" of its own and {below:,} that accounts below lend it"
-        parts = [promised, f"{one.used:,} in use here and below"]
+        kept = ", with what is set aside for jobs" if self.kept else ""
+        parts = [promised, f"{one.used:,} in use here and below{kept}"]
         if one.borrowed:
             parts.append(f"{one.borrowed:,} of them borrowed")
         if one.overshoot:
@@ -44,14 +53,21 @@ class Explained:
 
 
 def explain(
-    pool: Pool, standing: AccountStanding, held: Held, *, free: int, above: Above | None = None
+    pool: Pool,
+    standing: AccountStanding,
+    held: Held,
+    *,
+    free: int,
+    above: Above | None = None,
+    reserved: tuple[Reserved, ...] = (),
 ) -> Explained:
     """Put an account's standing in words.
 
     Args:
         held: of the account itself, by tier.
-        free: units of the pool on which nothing runs.
+        free: units of the pool on which nothing runs and that are set aside for nobody.
         above: the account whose limit decides, where that is another.
+        reserved: what is set aside for jobs of the account itself.
     """
     limit = standing.quota.borrowing_limit
     idle = max(0, standing.subtree - standing.used)
@@ -65,4 +81,5 @@ def explain(
         lendable=idle if lending is None else min(idle, lending),
         obtainable=obtainable,
         stop=stop_of(standing, free=free, above=above),
+        reserved=reserved,
     )

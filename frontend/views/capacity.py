@@ -19,6 +19,7 @@ from quota.queries import PoolRow, pools_with_weights
 from quota.queries.capacity import NOTHING, Held, held_by_account, largest_guarantees
 from quota.queries.capacity_over_time import moments
 from quota.queries.quotas import PoolPromise, coming, promises
+from quota.queries.reserved import Reserved, reserved
 from quota.queries.standing import pool_tree
 from tenancy import policy, queries
 from tenancy.domain.roles import POOL_WRITE, READ, granting
@@ -26,17 +27,38 @@ from tenancy.domain.roles import POOL_WRITE, READ, granting
 Seen = Callable[[UUID], bool]
 """Whether the viewer may see an account's name."""
 TOP_SHOWN = 10
+KEPT_SHOWN = 20
 CHART_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class PoolCard:
-    """A pool as its picture."""
+    """A pool as its picture. `reserved`: what is set aside for jobs in it."""
 
     pool: PoolRow
     promise: PoolPromise
     picture: Picture
     holders: dict[UUID, Held]
+    reserved: tuple[Reserved, ...]
+
+    @property
+    def aside(self) -> Held:
+        """Set aside for jobs, by tier."""
+        return sum((one.held for one in self.reserved), NOTHING)
+
+    def counted(self, account_id: UUID) -> Held:
+        """What an account holds, and what is set aside for its jobs."""
+        kept = (one.held for one in self.reserved if one.account_id == account_id)
+        return sum(kept, self.holders.get(account_id, NOTHING))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Units kept for a job; `account` None, and no job: the viewer may not see whose."""
+
+    account: str | None
+    job: str
+    row: Reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +107,7 @@ def pool(request: PageRequest, name: str) -> HttpResponse:
     idle = [
         Line(one.account if seen(one.account_id) else None, units, one.quota.guaranteed)
         for one in tree.accounts
-        if (units := _lendable(one, card.holders.get(one.account_id, NOTHING)))
+        if (units := _lendable(one, card.counted(one.account_id)))
     ]
     names = {one.account_id: one.account for one in tree.accounts}
     borrowed = [
@@ -107,7 +129,10 @@ def pool(request: PageRequest, name: str) -> HttpResponse:
             "over_time": capacity_charts.over_time(
                 moments(here.id, row.id, row.name, capacity_charts.instants(span, now=here.now)),
                 zone=here.zone,
+                aside=card.aside,
             ),
+            "kept": _kept(card, names, seen),
+            "kept_left": max(0, len(card.reserved) - KEPT_SHOWN),
             "by_tier": _by_tier(here, row),
             "promised_to": _promised_to(here, [card], seen).get(row.id, []),
             "partials": ("over-time",),
@@ -143,13 +168,27 @@ def pool_named(here: Page, name: str) -> PoolRow:
 def _cards(here: Page, pools: list[PoolRow]) -> list[PoolCard]:
     promised = {one.pool_id: one for one in promises(here.id, now=here.now)}
     held = held_by_account(here.id, [row.id for row in pools], now=here.now)
+    aside = reserved(here.id, [row.id for row in pools], now=here.now)
     cards = []
     for row in pools:
         holders = held.get(row.id, {})
         one = promised[row.id]
         total = sum(holders.values(), NOTHING)
-        cards.append(PoolCard(row, one, picture(one.pool, one.promise, total), holders))
+        kept = aside.get(row.id, ())
+        set_aside = sum((each.held for each in kept), NOTHING)
+        drawn = picture(one.pool, one.promise, total, set_aside)
+        cards.append(PoolCard(row, one, drawn, holders, kept))
     return cards
+
+
+def _kept(card: PoolCard, names: dict[UUID, str], seen: Seen) -> list[Kept]:
+    """What is set aside, with names for those who may see them."""
+    return [
+        Kept(names.get(one.account_id), one.key, one)
+        if seen(one.account_id)
+        else Kept(None, "", one)
+        for one in card.reserved[:KEPT_SHOWN]
+    ]
 
 
 def seen_by(here: Page, tops: tuple[UUID, ...]) -> Seen:

@@ -130,13 +130,13 @@ def _explained(
         standing = base.at(place, column)
         pool = base.pools[pool_id]
         holders = base.held.get(pool_id, {})
-        in_use = sum(holders.values(), NOTHING).units
         one = explain(
             pool,
             standing,
             holders.get(standing.account_id, NOTHING),
-            free=max(0, pool.usable - in_use),
+            free=base.free(column),
             above=above_of(base, place, column),
+            reserved=base.kept_for(place, column),
         )
         beside_it = level(base, beside, column, seen=seen) if len(beside) > 1 else None
         yield pool_id, one, beside_it

@@ -30,6 +30,7 @@ from quota.commands.pools import (
 from quota.queries.capacity import NOTHING, held_by_account
 from quota.queries.pools import FlavorRow, PoolRow, flavors
 from quota.queries.quotas import PoolPromise, promises
+from quota.queries.reserved import reserved
 from quota.queries.versions import versions
 from tenancy.domain.roles import POOL_WRITE
 
@@ -198,13 +199,18 @@ def facts(
     pool, promise = found[0].pool, found[0].promise
     held = held_by_account(organization_id, [row.id], now=now, as_of=as_of).get(row.id, {})
     in_use = sum(held.values(), NOTHING)
+    aside = NOTHING
+    if as_of is None or as_of >= now:
+        kept = reserved(organization_id, [row.id], now=now).get(row.id, ())
+        aside = sum((one.held for one in kept), NOTHING)
     stream = f"pool:{row.id}"
     return wire.PoolFacts(
         **fields_of(row, ("id", "name", "cluster", "flavor")),
         **fields_of(pool, _SIZES),
         **fields_of(promise, ("promised", "promisable", "over_promised_by")),
         in_use=tiers(in_use),
-        free=max(0, pool.usable - in_use.units),
+        set_aside=tiers(aside),
+        free=max(0, pool.usable - in_use.units - aside.units),
         at=as_of or now,
         version=versions(organization_id, [stream]).get(stream, 0),
     )

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from quota.domain.batch import POLICY_BOUNDS
-from quota.domain.values import RECLAIM_SECONDS_MAX
+from quota.domain.values import RECLAIM_SECONDS_MAX, Tier
 from quota.stops import StopName
 from quota.wire import UNITS_MAX, Instant, Name
 
@@ -94,9 +94,21 @@ class LevelFacts(msgspec.Struct, kw_only=True):
     borrowers: list[LevelPart]
 
 
+class SetAside(msgspec.Struct, kw_only=True, gc=False):
+    """Units kept for a job of the account, in a tier, until it is admitted or `until` is over;
+    `coming` more are being given back by others."""
+
+    key: str
+    tier: Tier
+    units: int
+    coming: int
+    until: datetime
+
+
 class QuotaStanding(msgspec.Struct, kw_only=True):
     """An account in a pool. `guaranteed` is its own, `subtree` adds what accounts below lend it.
-    `used` counts here and below, without spot; `own` is held by the account itself. `lendable`:
+    `used` counts here and below, without spot and with what is `set_aside` for jobs; `own` is held
+    by the account itself. `lendable`:
     idle units of its own that others may use. `available`: what its entitlement leaves now;
     `potential`: with nothing used; `obtainable`: what is free of it. `overshoot`: use above all
     the tree could give it. `level`: who lends and borrows beside it. `version` is what a careful
@@ -112,6 +124,7 @@ class QuotaStanding(msgspec.Struct, kw_only=True):
     subtree: int
     used: int
     own: UnitsByTier
+    set_aside: list[SetAside]
     borrowed: int
     overshoot: int
     lendable: int
@@ -237,8 +250,10 @@ class QuotaHistory(msgspec.Struct, kw_only=True):
 
 class PoolFacts(msgspec.Struct, kw_only=True):
     """A pool and what becomes of its units. `promisable` is capacity without what is unavailable
-    and without the margin. `in_use` is held and running, by tier; `free` is what nothing runs on.
-    `version` is what a careful change sends as `expected_version`."""
+    and without the margin. `in_use` is held and running, by tier; `set_aside` is kept for jobs
+    whose plans of preemption are open, by the tier in which they will run; `free` is neither. The
+    three and `unavailable` add up to the capacity, unless more runs than there is. `version` is
+    what a careful change sends as `expected_version`."""
 
     id: UUID
     name: str
@@ -252,6 +267,7 @@ class PoolFacts(msgspec.Struct, kw_only=True):
     promisable: int
     over_promised_by: int
     in_use: UnitsByTier
+    set_aside: UnitsByTier
     free: int
     at: datetime
     version: int

@@ -223,7 +223,7 @@ def _standing(
 ) -> wire.QuotaStanding:
     one, pool_id = base.at(*at), base.pool_ids[at[1]]
     pool, held = base.pools[pool_id], base.held.get(pool_id, {})
-    free = max(0, pool.usable - sum(held.values(), NOTHING).units)
+    free = base.free(at[1])
     idle = max(0, one.subtree - one.used)
     lending = one.quota.lending_limit
     above = above_of(base, *at)
@@ -233,6 +233,10 @@ def _standing(
         **fields_of(one.quota, _TERMS),
         **_temporary(terms),
         own=tiers(held.get(one.account_id, NOTHING)),
+        set_aside=[
+            wire.SetAside(**fields_of(kept, ("key", "tier", "units", "coming", "until")))
+            for kept in base.kept_for(*at)
+        ],
         **fields_of(one, ("subtree", "used", "borrowed", "overshoot", "potential")),
         available=max(0, one.available),
         lendable=idle if lending is None else min(idle, lending),

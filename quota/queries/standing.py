@@ -17,9 +17,10 @@ from quota.domain.tree import QuotaTree, Standing, evaluate
 from quota.domain.values import Pool, Quota
 from quota.loading.quotas import due_among
 from quota.queries import warm
-from quota.queries.capacity import Held, held_by_account
+from quota.queries.capacity import NOTHING, Held, held_by_account
 from quota.queries.cells import Cells, Node, nodes_of, read_cells, shape_of, tree_of
 from quota.queries.quotas import books_at, pools_at, source_at
+from quota.queries.reserved import Reserved, reserved
 from tenancy.tree_history import tree_at
 
 
@@ -28,7 +29,8 @@ class AccountStanding:
     """An account in a pool, in whole units.
 
     Attributes:
-        own_use: entered at the account itself; `used` also holds what flows up from below.
+        own_use: entered at the account itself, what is set aside for its jobs included; `used`
+            also holds what flows up from below.
         subtree: its guarantee and what those below it lend it; `local`: what nobody can borrow.
         available: what it could still get now; `potential`: what it could get with nothing used.
         overshoot: use above all the tree could ever give it; `borrowed`: use above its subtree
@@ -73,7 +75,8 @@ class AccountInPool:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ground:
     """The tree and its pools as arrays: nodes x pools. Rows and columns by id. `held` says by pool
-    and account in which tiers, where it was read."""
+    and account in which tiers, where it was read; `reserved` what is set aside for jobs, which
+    counts as used by whom it is for, as in every admission."""
 
     nodes: list[Node]
     row_of: dict[UUID, int]
@@ -82,11 +85,25 @@ class Ground:
     tree: QuotaTree
     standing: Standing
     held: dict[UUID, dict[UUID, Held]] = field(default_factory=dict)
+    reserved: dict[UUID, tuple[Reserved, ...]] = field(default_factory=dict)
 
     @property
     def pool_ids(self) -> list[UUID]:
         """Columns."""
         return list(self.pools)
+
+    def free(self, column: int) -> int:
+        """Units of a pool that nobody holds and that are set aside for nobody."""
+        pool_id = self.pool_ids[column]
+        in_use = sum(self.held.get(pool_id, {}).values(), NOTHING)
+        kept = sum((one.held for one in self.reserved.get(pool_id, ())), NOTHING)
+        return max(0, self.pools[pool_id].usable - in_use.units - kept.units)
+
+    def kept_for(self, row: int, column: int) -> tuple[Reserved, ...]:
+        """What is set aside in a pool for jobs of one account itself."""
+        account = self.nodes[row][0]
+        here = self.reserved.get(self.pool_ids[column], ())
+        return tuple(one for one in here if one.account_id == account)
 
     def binding(self, row: int, column: int) -> Binding:
         """Whose limit decides what an account could still get by right."""
@@ -167,7 +184,12 @@ def ground(
         for account, one in holders.items()
         if account in cells.row_of
     }
-    return replace(stand(nodes, pools, cells, use, tree=tree), held=held)
+    aside = {} if source.then else reserved(organization_id, pools, now=now)
+    for one in (one for ones in aside.values() for one in ones):
+        place = one.account_id, one.pool_id
+        if one.tier != "spot" and one.account_id in cells.row_of:
+            use[place] = use.get(place, 0) + one.units
+    return replace(stand(nodes, pools, cells, use, tree=tree), held=held, reserved=aside)
 
 
 def stand(

@@ -165,7 +165,7 @@ def test_what_lies_below_comes_in_pages_and_is_searched(acme, browse):
     ("address", "bound"),
     [
         ("/capacity", 22),
-        ("/capacity/b200", 32),
+        ("/capacity/b200", 33),
         ("/accounts/research/quota", 32),
         ("/allocations", 22),
         ("/allocations/new", 24),
