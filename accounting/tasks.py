@@ -14,7 +14,8 @@ from celery import shared_task
 from accounting import allocated_usage, budget_rounds, partitions
 from accounting.commands.statements import CloseMonth
 from accounting.commands.usage import SettleUsage
-from accounting.queries import statements
+from accounting.exports import files, making, scheduling
+from accounting.queries import exports, statements
 from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
@@ -22,6 +23,8 @@ from ledger.types import SYSTEM
 SETTLE_SECONDS: Final = 60
 CLOSE_SECONDS: Final = 50
 WATCH_SECONDS: Final = 3000
+EXPORT_QUEUE: Final = "exports"
+EXPORT_SECONDS: Final = 3_600
 PARTITIONS_AHEAD: Final = timedelta(days=92)
 
 
@@ -105,3 +108,35 @@ def close_month_of(organization_id: str, month: str) -> None:
             organization_id=UUID(organization_id), actor=SYSTEM, now=datetime.now(UTC)
         )
         closed = execute(command, context).result.closed
+
+
+@shared_task
+def make_exports() -> None:
+    """Ask for what schedules want, and hand every export that waits to a worker: also those that a
+    killed worker has left, whose lock is free again."""
+    for organization_id in scope.organization_ids():
+        scheduling.ask(organization_id, now=datetime.now(UTC))
+        scheduling.deliver(organization_id)
+        with scope.reading(organization_id):
+            waiting = exports.pending(organization_id)
+        for export_id in waiting:
+            make_export.apply_async(
+                (str(organization_id), str(export_id)),
+                queue=EXPORT_QUEUE,
+                expires=SETTLE_SECONDS,
+            )
+
+
+@shared_task(soft_time_limit=EXPORT_SECONDS - 60, time_limit=EXPORT_SECONDS)
+def make_export(organization_id: str, export_id: str) -> None:
+    """Make the file of an export, if nobody else does."""
+    making.make(UUID(organization_id), UUID(export_id))
+
+
+@shared_task
+def sweep_exports() -> None:
+    """Let files go whose time is over, and what killed workers have left."""
+    now = datetime.now(UTC)
+    for organization_id in scope.organization_ids():
+        scheduling.sweep(organization_id, now=now)
+    files.sweep_halves(now - scheduling.SETTLED)

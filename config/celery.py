@@ -75,6 +75,16 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": crontab(minute=25),  # hourly: alerts the day it happens
         "options": {"expires": 3000},
     },
+    "exports-waiting": {
+        "task": "accounting.tasks.make_exports",
+        "schedule": 60,
+        "options": {"queue": "exports", "expires": 60},
+    },
+    "exports-over": {
+        "task": "accounting.tasks.sweep_exports",
+        "schedule": crontab(minute=25),
+        "options": {"queue": "exports", "expires": 3600},
+    },
     "preemption-lapsed": {
         "task": "preemption.tasks.lapse_plans",
         "schedule": 30,
