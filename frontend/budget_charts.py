@@ -9,11 +9,10 @@ from accounting.domain import money as exact
 from accounting.domain.anomalies import Anomaly
 from accounting.domain.forecast import NOTHING
 from accounting.queries.budgets import Ground, Standing
+from frontend.budget_words import MARKS
 from frontend.charts import Chart, layout
 from frontend.numbers import NONE
 from frontend.templatetags.money import money
-
-MARKS = {"high": "unusually dear", "low": "unusually cheap"}
 
 
 def against_budget(one: Standing, odd: Sequence[Anomaly], here: Ground) -> Chart:

@@ -24,6 +24,8 @@ PERIODS = {
     Period.YEAR: "year",
     Period.RANGE: "these days",
 }
+MARKS = {"high": "unusually dear", "low": "unusually cheap"}
+"""Of days; see `accounting.domain.anomalies`."""
 NO_FORECAST = {
     "not_begun": "the period has not begun",
     "over": "the period is over",

@@ -6,7 +6,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from accounting.domain.anomalies import Anomaly
 from accounting.queries.showback import Cell
+from frontend.budget_words import MARKS
 from frontend.charts import PATTERNS, Chart, layout
 from frontend.templatetags.money import money
 from frontend.templatetags.ui import SERIES_COUNT
@@ -15,9 +17,12 @@ BARS_MAX = 12
 
 
 def by_day(
-    amounts: Mapping[date, Mapping[UUID, Decimal]], names: Mapping[Any, str], currency: str
+    amounts: Mapping[date, Mapping[UUID, Decimal]],
+    names: Mapping[Any, str],
+    currency: str,
+    odd: Sequence[Anomaly] = (),
 ) -> Chart:
-    """What use cost by day, a stack of pools."""
+    """What use cost by day, a stack of pools, with marks on the unusual days."""
     pools = sorted(
         {pool for each in amounts.values() for pool in each}, key=lambda pool: names[pool]
     )
@@ -40,20 +45,47 @@ def by_day(
             f"Use cost {money(sum(totals.values(), nothing))} {currency} on {len(days)} days, most "
             f"on {dearest}: {money(totals[dearest])}."
         )
+    marks = {one.day: MARKS[one.direction] for one in odd}
+    if marks:
+        summary += f" Unusual: {', '.join(f'{day} ({marks[day]})' for day in sorted(marks))}."
+        data.append(_marked(odd, totals))
     return Chart(
         name="amount-by-day",
         title=f"Use by day, {currency}",
         summary=summary,
         figure={"data": data, "layout": layout(y_title=currency, barmode="stack", bargap=0.25)},
-        columns=(*(names[pool] for pool in pools), "Together"),
+        columns=(*(names[pool] for pool in pools), "Together", *(["Unusual"] if marks else [])),
         rows=tuple(
             (
                 day.isoformat(),
-                (*(money(amounts[day].get(pool, nothing)) for pool in pools), money(totals[day])),
+                (
+                    *(money(amounts.get(day, {}).get(pool, nothing)) for pool in pools),
+                    money(totals.get(day, nothing)),
+                    *([marks.get(day, "")] if marks else []),
+                ),
             )
-            for day in days
+            for day in sorted({*days, *marks})
         ),
     )
+
+
+def _marked(odd: Sequence[Anomaly], totals: Mapping[date, Decimal]) -> dict[str, Any]:
+    """A mark above the bar of each unusual day."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Unusual day",
+        "x": [one.day.isoformat() for one in odd],
+        "y": [float(totals.get(one.day, Decimal(0))) for one in odd],
+        "text": [MARKS[one.direction] for one in odd],
+        "marker": {
+            "color": "--over",
+            "symbol": [f"triangle-{'up' if one.score > 0 else 'down'}" for one in odd],
+            "size": 13,
+            "line": {"color": "--surface", "width": 1.5},
+        },
+        "hovertemplate": "%{text}",
+    }
 
 
 def largest(cells: Sequence[Cell], title: str, currency: str) -> Chart:

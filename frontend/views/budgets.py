@@ -144,6 +144,13 @@ def budget(request: PageRequest, budget_id: str) -> HttpResponse:
     )
 
 
+def account_budgets(here: Page, account_id: UUID) -> list[Row]:
+    """An account's own budgets that stand, for a page of the account."""
+    ground = queries.ground(here.id, now=here.now)
+    found = queries.budgets_of(here.id, [account_id], today=ground.today)
+    return [row_of(one, ground) for one in queries.standings(here.id, found, ground)]
+
+
 def readable_budget(here: Page, budget_id: str) -> queries.BudgetRow:
     """A budget of an account that the viewer may read.
 

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 from accounting import fairshare_state
 from accounting.domain import lines, money, rating, statements
 from accounting.domain.lines import Kind, Line
-from accounting.queries import rates
+from accounting.queries import budgets as budget_queries
+from accounting.queries import cost_marks, rates
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
 from accounting.queries import usage as usage_queries
@@ -22,6 +23,7 @@ from frontend import parameters, showback_charts
 from frontend.pages import Page, PageRequest, page, render
 from frontend.reading import account_of, readable_accounts
 from frontend.standing import accounts_below
+from frontend.views.budgets import account_budgets
 from ledger.errors import Invalid, NotFound
 from tenancy.domain.roles import RATE_WRITE, READ, USE_TAG
 from tenancy.queries import AccountRow
@@ -85,6 +87,13 @@ def showback(request: PageRequest) -> HttpResponse:
     currency = found.ground.currency
     printing = parameters.choice(request.GET, "view", ("page", "print"), "page") == "print"
     shown = sorted(rows, key=lambda row: -abs(row.line.amount))
+    odd = cost_marks.odd_days(
+        here.id,
+        account.id,
+        budget_queries.ground(here.id, now=here.now),
+        first=first,
+        end=statements.month_after(first),
+    )
     return render(
         request,
         "showback/print.html" if printing else "showback/month.html",
@@ -118,7 +127,8 @@ def showback(request: PageRequest) -> HttpResponse:
             "may_tag": here.may(USE_TAG, account.id),
             "cells_left": len(cells) - CELLS_SHOWN,
             "linked": [name for name in by if name in ("team", "account")],
-            "chart": showback_charts.by_day(queries.by_day(found), names, currency),
+            "chart": showback_charts.by_day(queries.by_day(found), names, currency, odd),
+            "budgets": account_budgets(here, account.id),
             "group_chart": showback_charts.largest(cells, " and ".join(by).capitalize(), currency),
             "may_close": here.may(RATE_WRITE, here.organization.root_account_id),
             "partials": ("drill",),
