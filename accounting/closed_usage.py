@@ -106,6 +106,11 @@ def add(cursor: psycopg.Cursor, closed: str, params: tuple, organization_id: UUI
     cursor.execute(f"{closed} {_SPLIT}, days AS ({_DAYS}) {_SUMS}", (*params, version))
 
 
+def roll_up(cursor: psycopg.Cursor, closed: str, params: Any) -> None:
+    """Add the records of `closed` to the daily rollup only."""
+    cursor.execute(f"{closed} {_SPLIT} {_DAYS}", params)
+
+
 def weigh(cursor: psycopg.Cursor, closed: str, params: tuple, organization_id: UUID) -> None:
     """Add the records of `closed` to the decayed sums only."""
     version = _next_version(cursor, organization_id)

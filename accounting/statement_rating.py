@@ -258,21 +258,6 @@ def _with_sources(here: Ground, accounts: Collection[UUID], told: Details) -> Co
     return [*{*accounts, *below}]
 
 
-def borrowed_by_segment(here: Ground, segments: Sequence[Segment]) -> dict[tuple[UUID, int], int]:
-    """Borrowed use of each pool in each segment, counted from 0, in unit-microseconds."""
-    found: dict[tuple[UUID, int], Decimal] = defaultdict(Decimal)
-    wanted = Wanted(
-        organization_id=here.organization_id,
-        bounds=_bounds(segments),
-        tier="borrowed",
-        by_account=False,
-    )
-    for _, pool, _, number, unit_seconds, _ in added_up(wanted):
-        place = (pool, number - 1)
-        found[place] = money.EXACT.add(found[place], unit_seconds)
-    return {place: int(amount.scaleb(6, money.EXACT)) for place, amount in found.items()}
-
-
 def _bounds(segments: Sequence[Segment]) -> list[datetime]:
     return [*(one.start for one in segments), segments[-1].end]
 

@@ -44,6 +44,8 @@ class Wanted:
         columns: what else to tell apart: expressions over `u`, with their `values` by name.
         memory: whether GB are added up as well.
         by_account: whether accounts are told apart.
+        unsettled_only: only what is not in the daily rollup yet: what runs, or ended so lately that
+            the rollup was not told, as records or in allocations.
     """
 
     organization_id: UUID
@@ -54,6 +56,7 @@ class Wanted:
     values: Mapping[str, Any] = field(default_factory=dict)
     memory: bool = False
     by_account: bool = True
+    unsettled_only: bool = False
 
 
 def added_up(wanted: Wanted) -> list[tuple]:
@@ -82,7 +85,7 @@ def added_up(wanted: Wanted) -> list[tuple]:
     with server_cursor() as cursor:
         # There are few groups: records never need to be put in order to find them.
         cursor.execute("SET LOCAL enable_sort = off")
-        for statement in (_OF_MONTH, _RECENT, _LONG, _LIVE):
+        for statement in _UNSETTLED if wanted.unsettled_only else _ALL:
             found += cursor.execute(statement.format(**parts), values).fetchall()
         cursor.execute("SET LOCAL enable_sort TO DEFAULT")
     return found
@@ -154,6 +157,17 @@ _RECENT = _RECORDS.replace(
     "u.started_at >= %(recent)b AND u.started_at < %(start)b"
     " AND (u.ended_at > %(start)b OR u.ended_at IS NULL)",
 )
+_OPEN = """
+    SELECT u.account_id, u.person_id, u.pool_id, u.tier, r.labels, u.units, u.units AS size,
+        r.memory_gb, u.started_at, u.ended_at, 1::smallint AS sign, u.source_id,
+        u.key, r.batch_id
+    FROM accounting_openusage u
+    JOIN accounting_usagekey k ON k.organization_id = u.organization_id
+        AND k.source_id = u.source_id AND k.key = u.key
+    JOIN accounting_usagerecord r ON r.organization_id = k.organization_id
+        AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
+    WHERE u.organization_id = %(organization)b
+"""
 _LONG = f"""
 WITH used AS (
     SELECT u.account_id, u.person_id, u.pool_id, u.tier, u.labels, u.sign * u.units AS units,
@@ -162,16 +176,12 @@ WITH used AS (
     FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)b AND u.ended_at - u.started_at > {RECENT}
         AND u.ended_at > %(start)b AND u.started_at < %(recent)b
-    UNION ALL
-    SELECT u.account_id, u.person_id, u.pool_id, u.tier, r.labels, u.units, u.units, r.memory_gb,
-        u.started_at, NULL, 1::smallint, u.source_id, u.key, r.batch_id
-    FROM accounting_openusage u
-    JOIN accounting_usagekey k ON k.organization_id = u.organization_id
-        AND k.source_id = u.source_id AND k.key = u.key
-    JOIN accounting_usagerecord r ON r.organization_id = k.organization_id
-        AND r.batch_id = k.batch_id AND r.row_no = k.row_no AND r.started_at = k.started_at
-    WHERE u.organization_id = %(organization)b AND u.ended_at IS NULL
-        AND u.started_at < %(recent)b
+    UNION ALL {_OPEN} AND u.ended_at IS NULL AND u.started_at < %(recent)b
+){_SUMS}
+"""
+_OPEN_USE = f"""
+WITH used AS ({_OPEN} AND u.started_at < %(until)b
+    AND (u.ended_at > %(start)b OR u.ended_at IS NULL)
 ){_SUMS}
 """
 _LIVE = f"""
@@ -194,6 +204,8 @@ WITH live AS MATERIALIZED (
         OR u.ended_at > %(start)b AND u.ended_at > u.started_at)
 ){_SUMS}
 """
+_ALL = (_OF_MONTH, _RECENT, _LONG, _LIVE)
+_UNSETTLED = (_OPEN_USE, _LIVE)
 _SUBTREE = "AND u.account_id = ANY (%(accounts)b::uuid[])"
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import psycopg
 
-from accounting import partitions, statement_month, statement_rating
+from accounting import closed_usage, partitions, statement_month, statement_rating
 from accounting.commands.rates import PriceWish, PublishRateCard
 from accounting.commands.statements import CloseMonth, StartClose
 from accounting.queries import showback
@@ -51,13 +51,9 @@ JOIN (SELECT a.account_id, a.person_id, row_number() OVER (ORDER BY a.person_id)
     FROM tenancy_association a WHERE a.organization_id = %(organization)s) p
     ON p.n = 1 + i %% %(people)s
 """
-_DAYS = """
-INSERT INTO accounting_usageday (organization_id, account_id, day, person_id, pool_id, tier,
-    unit_seconds, compute_known, compute_busy, productive_known, productive_busy)
-SELECT organization_id, account_id, (started_at AT TIME ZONE 'Europe/Berlin')::date, person_id,
-    pool_id, tier, sum(units * extract(epoch FROM ended_at - started_at)), 0, 0, 0, 0
-FROM accounting_usagerecord WHERE organization_id = %(organization)s GROUP BY 1, 2, 3, 4, 5, 6
-"""
+_CLOSED = """WITH closed AS (
+    SELECT * FROM accounting_usagerecord WHERE organization_id = %(organization)s
+)"""
 _PLAIN = """
 SELECT account_id, pool_id, tier, sum(units * extract(epoch FROM ended_at - started_at))
 FROM accounting_usagerecord
@@ -180,7 +176,8 @@ def _fill(connection: psycopg.Connection, organization_id: UUID, rows: int) -> N
         "start": START,
     }
     connection.execute(_FILL, values)
-    connection.execute(_DAYS, values)
+    with connection.cursor() as cursor:
+        closed_usage.roll_up(cursor, _CLOSED, values)
     connection.commit()
     connection.autocommit = True
     connection.execute("VACUUM ANALYZE accounting_usagerecord")
