@@ -115,7 +115,7 @@ def test_a_closed_month_says_the_same(place, fay, last, now):
     }
     after = fay.get(address).json()
     assert after["statements"] == before["statements"]
-    page = fay.get(address, {"limit": 2}).json()
+    page = fay.get(address, {"limit": 3}).json()
     rest = fay.get(page["next"].removeprefix("/api/v1/")).json()
     assert page["statements"] + rest["statements"] == after["statements"]
     refused = fay.post(f"months/{last.name}/close", WHY)
