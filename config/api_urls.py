@@ -9,6 +9,14 @@ from accounting.api.charging import (
     EndCommitmentOperation,
     StatementTermsOperation,
 )
+from accounting.api.exports import (
+    ExportFileOperation,
+    ExportSchedulesOperation,
+    ExportScheduleOperation,
+    ExportSchemaOperation,
+    ExportsOperation,
+    OneExportOperation,
+)
 from accounting.api.fairshare import FairshareOperation
 from accounting.api.months import (
     CloseMonthOperation,
@@ -174,6 +182,12 @@ urlpatterns = [
     path("detections/<uuid:detection_id>", DetectionOperation.as_view()),
     path("detections/<uuid:detection_id>/acknowledge", AcknowledgeDetectionOperation.as_view()),
     path("detections/<uuid:detection_id>/release", ReleaseDetectedOperation.as_view()),
+    path("export-schedules", ExportSchedulesOperation.as_view()),
+    path("export-schedules/<str:name>", ExportScheduleOperation.as_view()),
+    path("exports", ExportsOperation.as_view()),
+    path("exports/<uuid:export_id>", OneExportOperation.as_view()),
+    path("exports/<uuid:export_id>/file", ExportFileOperation.as_view(), name="api-export-file"),
+    path("exports/<uuid:export_id>/schema", ExportSchemaOperation.as_view()),
     path("fairshare", FairshareOperation.as_view(), name="fairshare"),
     path("ledger/events", EventsOperation.as_view(), name="ledger-events"),
     path("ledger/events/<uuid:event_id>", EventOperation.as_view(), name="ledger-event"),
