@@ -78,11 +78,11 @@ def spec(*, account_id: UUID, month: date, what: str, format: str, focus_version
     """A checked wish; without a version the newest of FOCUS.
 
     Raises:
-        Invalid: `export_unknown`, `export_format_unknown`, `focus_version_unknown`.
+        Invalid: `export_kind_unknown`, `export_format_unknown`, `focus_version_unknown`.
     """
     if what not in FORMATS_OF:
         raise Invalid(
-            "export_unknown",
+            "export_kind_unknown",
             f"Export one of {', '.join(FORMATS_OF)}.",
             field="what",
             facts={"known": list(FORMATS_OF)},

@@ -229,3 +229,9 @@ def _drop_unwanted(organization_id: UUID, export_id: UUID, digest: str) -> None:
         row = queries.find(organization_id, export_id)
     if row is None or (row.state, row.digest) != ("ready", digest):
         files.remove(files.name_of(organization_id, export_id, digest))
+
+
+def remove_file(organization_id: UUID, row: ExportRow) -> None:
+    """Take the file of an export away, if it has one."""
+    if row.digest is not None:
+        files.remove(files.name_of(organization_id, row.id, row.digest))

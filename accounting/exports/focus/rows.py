@@ -99,7 +99,7 @@ def in_order(rows: Iterator[Placed]) -> Iterator[Placed]:
 def _unpiled(pile: Any) -> Iterator[Placed]:
     while True:
         try:
-            yield pickle.load(pile)  # noqa: S301 (written above by this process)
+            yield pickle.load(pile)
         except EOFError:
             return
 

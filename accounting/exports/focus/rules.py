@@ -309,7 +309,8 @@ class FileCheck:
         if row["SkuPriceId"] and known != row["SkuId"]:
             raise _invalid(self.rows, Broken("sku_of_price", "SkuPriceId", "is of two SKUs"))
         invoice = row["InvoiceId"]
-        self._sums[invoice] = money.EXACT.add(self._sums.get(invoice, Decimal(0)), row["BilledCost"])
+        so_far = self._sums.get(invoice, Decimal(0))
+        self._sums[invoice] = money.EXACT.add(so_far, row["BilledCost"])
 
     def end(self) -> None:
         """Check the sums.
