@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from frontend.numbers import instant
+from frontend.numbers import duration, instant, percent
 from ledger.queries import EventRow
 from quota.event_reading import mentioned, of_allocation
 from quota.queries import pools_with_weights
@@ -116,7 +117,7 @@ SENTENCES = {
     "preemption.policy_set": "Budgets of preemption set: {pool_share} of a pool in any "
     "{pool_window_seconds} s, a job once in {job_window_seconds} s",
     "reclaim.rule_set": "Rule for idle guarantees of {pool_id} set: below {threshold} of it in use "
-    "over {window_seconds} s",
+    "over {window_seconds}",
     "reclaim.watched": "Guarantee of {account_id} in {pool_id} lies idle: {utilisation} of "
     "{guarantee} units in use",
     "reclaim.cleared": "Guarantee of {account_id} in {pool_id} is used again: {utilisation} of "
@@ -169,6 +170,7 @@ SENTENCES = {
 
 
 _INSTANTS = frozenset({"at", "until"})
+_SHARES = frozenset({"threshold", "utilisation"})
 _BESIDE = ("duplicates", "conflicts", "rejected")
 
 
@@ -229,6 +231,10 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = "parent" if value is None else value
         elif field == "half_life_seconds":
             words["half_life"] = f"{value / 86_400:g} days"
+        elif field in _SHARES:
+            words[field] = percent(Decimal(value))
+        elif field == "window_seconds":
+            words[field] = duration(value)
         elif value is None:
             words[field] = "none"
         elif isinstance(value, str) and _is_instant(field):

@@ -43,17 +43,19 @@ def use_against(
     share = float(rule.threshold)
     shown = [mark for mark in marks if steps and mark.at >= steps[0].at]
     begin = [_local(step.at, zone) for step in steps]
+    ends = [*begin, *(_local(_end(step), zone) for step in steps[-1:])]
+    promised = [step.promised for step in steps]
+    use = [step.mean for step in steps]
     data: list[dict[str, Any]] = [
-        _line("Guaranteed", begin, [step.promised for step in steps], "--series-7", "solid"),
-        _line("Threshold", begin, [step.promised * share for step in steps], "--over", "dash"),
-        _line("Mean use", begin, [step.mean for step in steps], "--series-0", "solid", width=2.5),
+        _line("Guaranteed", ends, promised, "--series-7", "solid"),
+        _line("Threshold", ends, [each * share for each in promised], "--over", "dash"),
+        _line("Mean use", ends, use, "--series-0", "solid", width=2.5),
     ]
     runs = _unknown(steps)
     if runs:
         data.append(_dots("Use unknown", [begin[low] for low, _ in runs], [0] * len(runs)))
     data += _stages(shown, zone)
     look = layout(y_title="units", height=340)
-    ends = [*begin, _local(_end(steps[-1]), zone)] if steps else []
     look["shapes"] = [
         {
             "type": "rect",
@@ -141,8 +143,17 @@ def _local(at: datetime, zone: ZoneInfo) -> str:
 
 
 def _line(
-    name: str, x: list[str], y: list, color: str, dash: str, *, width: float = 1.5
+    name: str, edges: list[str], values: list, color: str, dash: str, *, width: float = 1.5
 ) -> dict[str, Any]:
+    """Steps between edges, each drawn to its end also where nothing is known after it."""
+    x: list[str] = []
+    y: list[float | None] = []
+    for n, value in enumerate(values):
+        x.append(edges[n])
+        y.append(value)
+        if value is not None and (n + 1 == len(values) or values[n + 1] is None):
+            x.append(edges[n + 1])
+            y.append(value)
     return {
         "type": "scatter",
         "mode": "lines",
