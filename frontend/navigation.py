@@ -41,6 +41,7 @@ _MAIN = (
     ("Allocations", "allocations", "list", "a", READ),
     ("Preemption", "preemption", "arrow-repeat", "b", READ),
     ("Use it or lose it", "reclaim", "clock-history", "w", READ),
+    ("Detections", "detections", "search", "z", READ),
     ("Requests", "requests", "clipboard", "r", None),
     ("Reviews", "reviews", "check-lg", "v", REQUEST_REVIEW),
     ("Fair-share", "fairshare", "diagram-3", "f", None),

@@ -52,7 +52,7 @@ def accounts_of(organization_id: UUID, event: EventRow) -> frozenset[UUID]:
 
 def of_allocation(event: EventRow) -> bool:
     """Whether one allocation is what it tells of."""
-    return "allocation_id" in event.payload
+    return event.payload.get("allocation_id") is not None
 
 
 def may_read(actor: Actor, organization_id: UUID, event: EventRow) -> bool:

@@ -11,6 +11,7 @@ from frontend import parameters
 from frontend.history import names_for, sentence
 from frontend.pages import Page, PageRequest, page, render
 from frontend.views.capacity import readable
+from frontend.views.detections import found_of_jobs
 from ledger.errors import NotFound
 from ledger.queries import EventRow
 from ledger.queries import history as ledger_history
@@ -110,6 +111,7 @@ def allocation(request: PageRequest, key: str) -> HttpResponse:
         {
             "key": key,
             "attempts": [(row, _timeline(here, row)) for row in found[:ATTEMPTS_SHOWN]],
+            "found": found_of_jobs(here, [row.id for row in found[:ATTEMPTS_SHOWN]]),
             "more": len(found) > ATTEMPTS_SHOWN,
             "sees_event": sees_event,
         },

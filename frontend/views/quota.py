@@ -15,6 +15,7 @@ from frontend.pages import Page, PageRequest, page, render
 from frontend.quota_level import Below, below
 from frontend.quota_words import Explained, explain
 from frontend.views.capacity import Seen, readable, seen_by
+from frontend.views.detections import found_for
 from frontend.views.reclaim import hints_of
 from ledger.errors import Invalid
 from quota.levels import Level, level
@@ -72,6 +73,7 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
             "as_of": as_of,
             "as_of_field": as_of.astimezone(here.zone).strftime("%Y-%m-%dT%H:%M") if as_of else "",
             "lines": lines,
+            "found": [] if as_of else found_for(here, [row.id]),
             "hints": [] if as_of else hints_of(here, [row.id]),
             "children": children,
             "below": search,

@@ -93,9 +93,14 @@ class Detections:
             self.place.use(one, now=now)
 
 
-@pytest.fixture
-def detections(acme: Tenant) -> Detections:
+def prepared(acme: Tenant) -> Detections:
+    """acme with a promise and a price."""
     quota = {"account_id": acme.accounts["nlp"], "pool_id": acme.pools["h100"], "guaranteed": 40}
     acme.run(SetQuota(**quota), now=NOW - timedelta(days=1), reason="test")
     sample_rates.publish(acme)
     return Detections(acme)
+
+
+@pytest.fixture
+def detections(acme: Tenant) -> Detections:
+    return prepared(acme)
