@@ -11,8 +11,8 @@ from accounting.api.charging import (
 )
 from accounting.api.exports import (
     ExportFileOperation,
-    ExportSchedulesOperation,
     ExportScheduleOperation,
+    ExportSchedulesOperation,
     ExportSchemaOperation,
     ExportsOperation,
     OneExportOperation,
@@ -32,6 +32,7 @@ from accounting.api.rates import (
     RatesTrialOperation,
     WithdrawRatesOperation,
 )
+from accounting.api.showback import ShowbackOperation
 from accounting.api.statements import (
     LineOperation,
     LineRecordsOperation,
@@ -286,6 +287,7 @@ urlpatterns = [
         SpectacularAPIView.as_view(api_version="v1", versioning_class=None),
         name="schema",
     ),
+    path("showback", ShowbackOperation.as_view()),
     path("statement-terms", StatementTermsOperation.as_view()),
     path("tokens", TokensOperation.as_view()),
     path("tokens/<uuid:token_id>/revoke", RevokeTokenOperation.as_view()),

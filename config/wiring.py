@@ -2,6 +2,7 @@
 
 import importlib
 
+from accounting import ports as accounting_ports
 from accounting import verification as accounting_verification
 from accounting.budget_projectors import PROJECTORS as BUDGETS
 from accounting.export_projectors import PROJECTORS as EXPORTS
@@ -16,6 +17,7 @@ from config.api import operation
 from ledger import api as ledger_api
 from ledger import execution, projection, scope, verification
 from ledger.projectors import PROJECTORS as LEDGER
+from preemption import month_tax
 from preemption import verification as preemption_verification
 from preemption.detection_projectors import PROJECTORS as DETECTIONS
 from preemption.projectors import PROJECTORS as PREEMPTION
@@ -114,6 +116,7 @@ def connect() -> None:
     guards.register(tree_guard.guard)
     guards.use_pools(allocations.pool_names)
     scope.use_directory(queries.organization_id_by_slug)
+    accounting_ports.use_ports(preemption_tax=month_tax.preemption_tax)
     ports.use_ports(utilization=evidence.Utilization(), price=evidence.Prices())
     for module in (*COMMAND_MODULES, *NOTICE_MODULES):
         importlib.import_module(module)

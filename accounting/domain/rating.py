@@ -124,6 +124,16 @@ def charge(unit_seconds: Decimal, price: Decimal) -> Fraction:
     return Fraction(unit_seconds) * Fraction(price) / HOUR_SECONDS
 
 
+def per_productive_hour(price: Decimal | Fraction, productive: Decimal | Fraction) -> Fraction:
+    """Price x total time / productive time.
+
+    Args:
+        price: per unit-hour.
+        productive: share of the total time that advanced the work, above 0 and at most 1.
+    """
+    return Fraction(price) / Fraction(productive)
+
+
 def rate(
     records: Iterable[Record],
     card: RateCard,

@@ -194,8 +194,8 @@ def statement_rows(found: Showback, names: Mapping[Any, str]) -> list[queries.St
     return sorted(rows, key=lambda row: row.account)
 
 
-def drill(found: Showback, dimensions: Sequence[str], names: Mapping[Any, str]) -> list[Cell]:
-    """A month by one or two dimensions, the largest amount first. Adds up to it exactly.
+def check_dimensions(dimensions: Sequence[str]) -> None:
+    """What a month can be told apart by.
 
     Raises:
         Invalid: `grouping_unknown`.
@@ -206,6 +206,15 @@ def drill(found: Showback, dimensions: Sequence[str], names: Mapping[Any, str]) 
             f"Choose one or two of {', '.join(DIMENSIONS)}.",
             field="by",
         )
+
+
+def drill(found: Showback, dimensions: Sequence[str], names: Mapping[Any, str]) -> list[Cell]:
+    """A month by one or two dimensions, the largest amount first. Adds up to it exactly.
+
+    Raises:
+        Invalid: `grouping_unknown`.
+    """
+    check_dimensions(dimensions)
     amounts: dict[tuple, list[Decimal]] = {}
     for line in found.lines:
         for values, unit_seconds, amount in _split(found, line, dimensions):

@@ -1,7 +1,7 @@
 """A month at a glance: what an account is charged, why, and against the month before."""
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -13,20 +13,18 @@ from accounting import fairshare_state
 from accounting.domain import lines, money, rating, statements
 from accounting.domain.lines import Kind, Line
 from accounting.queries import budgets as budget_queries
-from accounting.queries import cost_marks, rates
+from accounting.queries import cost_marks, glance, rates
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
-from accounting.queries import usage as usage_queries
-from accounting.queries.showback import DIMENSIONS, WHOLE, Cell, Showback
-from accounting.queries.usage import UsageFilter, UsageRow
+from accounting.queries.showback import DIMENSIONS, WHOLE, Cell
 from frontend import parameters, showback_charts
-from frontend.pages import Page, PageRequest, page, render
+from frontend.pages import PageRequest, page, render
 from frontend.reading import account_of, readable_accounts
+from frontend.showback_words import why_changed
 from frontend.standing import accounts_below
 from frontend.views.budgets import account_budgets
 from ledger.errors import Invalid, NotFound
 from tenancy.domain.roles import RATE_WRITE, READ, USE_TAG
-from tenancy.queries import AccountRow
 
 NOBODY = "What an account is charged is shown to people with a role on it or above it."
 
@@ -58,17 +56,6 @@ class LineRow:
     flavor: str
 
 
-@dataclass(frozen=True, slots=True)
-class PoolUse:
-    """How well a pool was used: three utilisations. `guarantee` is the used share of what is
-    promised; None: nothing is promised, or its use is not known."""
-
-    pool: str
-    guarantee: Decimal | None
-    promised: Decimal | None
-    row: UsageRow | None
-
-
 @require_safe
 @page()
 def showback(request: PageRequest) -> HttpResponse:
@@ -94,6 +81,10 @@ def showback(request: PageRequest) -> HttpResponse:
         first=first,
         end=statements.month_after(first),
     )
+    changed = [
+        (one, KIND_WORDS[one.kind], names.get(one.pool, ""))
+        for one in queries.changes(found, before)[:CHANGES_SHOWN]
+    ]
     return render(
         request,
         "showback/print.html" if printing else "showback/month.html",
@@ -103,7 +94,7 @@ def showback(request: PageRequest) -> HttpResponse:
                 fairshare_state.current(here.id), readable, limit=ACCOUNT_CHOICES_MAX
             ),
             "month": found.month,
-            "last_day": _last_day(found, here),
+            "last_day": glance.last_day(found, here.now),
             "previous": statements.month_before(first),
             "next": None if found.month.end > here.now else statements.month_after(first),
             "found": found,
@@ -113,11 +104,9 @@ def showback(request: PageRequest) -> HttpResponse:
             "kinds": [(KIND_WORDS[kind], total) for kind, total in queries.by_kind(found).items()],
             "rows": rows if printing else shown[:LINES_SHOWN],
             "rows_left": 0 if printing else len(rows) - LINES_SHOWN,
-            "changes": [
-                (one, KIND_WORDS[one.kind], names.get(one.pool, ""))
-                for one in queries.changes(found, before)[:CHANGES_SHOWN]
-            ],
-            "pool_use": _pool_use(here, account, found, names),
+            "changes": changed,
+            "why": why_changed(found.total.amount - before.total.amount, changed, currency),
+            "glance": glance.glance(here.id, found, names, now=here.now),
             "unrated": [
                 (names[one.group.pool], names[one.group.account[0]], one) for one in found.unrated
             ],
@@ -166,7 +155,7 @@ def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
             "owner": names[line.key.account],
             "path": [names[one] for one in line.key.above],
             "month": found.month,
-            "last_day": _last_day(found, here),
+            "last_day": glance.last_day(found, here.now),
             "found": found,
             "row": _row(line, names),
             "of_kind": KIND_WORDS[line.key.kind],
@@ -217,10 +206,6 @@ def _tag_with(cell: Cell, by: tuple[str, ...]) -> str:
     return f"&{urlencode(known)}" if known else ""
 
 
-def _last_day(found: Showback, here: Page) -> date:
-    return min(statements.month_after(found.month.first) - timedelta(days=1), here.today)
-
-
 def _row(line: Line, names: dict[Any, str]) -> LineRow:
     key = line.key
     return LineRow(
@@ -231,24 +216,3 @@ def _row(line: Line, names: dict[Any, str]) -> LineRow:
         pool=names.get(key.pool, ""),
         flavor=names.get(key.flavor, ""),
     )
-
-
-def _pool_use(
-    here: Page, account: AccountRow, found: Showback, names: dict[Any, str]
-) -> list[PoolUse]:
-    last = _last_day(found, here)
-    rows: dict[str | None, UsageRow] = {}
-    if last >= found.month.first:
-        chosen = UsageFilter(account_id=account.id, since=found.month.first, until=last)
-        page_of_rows = usage_queries.usage_rows(here.id, chosen, by=("pool",), limit=500).rows
-        rows = {row.pool: row for row in page_of_rows}
-    promised = {names[pool]: amounts for pool, amounts in found.used.items()}
-    return [
-        PoolUse(
-            pool,
-            amounts[1] / amounts[0] if (amounts := promised.get(pool)) and amounts[0] else None,
-            amounts[0] if amounts else None,
-            rows.get(pool),
-        )
-        for pool in sorted({*(name for name in rows if name), *promised})
-    ]

@@ -253,3 +253,26 @@ def test_past_use_is_tagged_and_assigned(place, fay, alice, last, now, globex):
     assert fay.post(f"usage/taggings/{made['id']}/undo", WHY).status_code == 200
     is_problem(fay.post("usage/taggings", body | {"model": ""}), 400, "tag_missing")
     assert alice.post("usage/taggings", block("tag", now)).status_code == 201
+
+
+def test_a_month_at_a_glance_says_what_the_page_does(place, alice, fay, last, now):
+    place.use(
+        record("s", units=2, hours=10, start=last.start + timedelta(days=3), tier="spot",
+               productive_util=Decimal("0.5"), compute_util=Decimal("0.8")),
+        now=now,
+    )  # fmt: skip
+    one = alice.get("showback", {"account": "nlp", "month": last.name, "by": "project,tier"}).json()
+    assert sum(Decimal(cell["amount"]) for cell in one["groups"]) == Decimal(one["amount"])
+    groups = {tuple(cell["values"]): cell["amount"] for cell in one["groups"]}
+    assert groups["lima", "guaranteed"] == "1600.00" and groups[None, "spot"] == "40.00"
+    assert one["idle_cost"] == one["kinds"]["idle"] and one["discount"] == "0"
+    assert one["spot"] == [{"pool": "h100", "price": "2", "per_productive_hour": "4"}]
+    pool, together = one["utilization"]
+    assert (pool["pool"], pool["compute"], pool["productive"]) == ("h100", 0.8, 0.5)
+    assert together == pool | {"pool": None}
+    assert one["preemption_tax"] == {"actions": 0, "units": 0, "amount": "0"}
+    (used,) = [change for change in one["changes"] if change["tier"] == "spot"]
+    assert (used["before"], used["now"]) == ("0", "40.00")
+    assert fay.get("showback").json()["month"] == f"{now.astimezone(BERLIN):%Y-%m}"
+    is_problem(fay.get("showback", {"by": "color"}), 400, "grouping_unknown")
+    is_problem(alice.get("showback", {"account": "serving"}), 403, "role_missing")

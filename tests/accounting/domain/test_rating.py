@@ -58,6 +58,12 @@ def test_512_gpus_for_336_hours_at_2_make_344064():
     assert found.total == Decimal("344064.00")
 
 
+def test_the_same_work_has_a_price_per_productive_hour():
+    productive, total = Fraction(336), 336 * Fraction(21, 20) + 196 * Fraction(1, 2)
+    price = rating.per_productive_hour(Decimal("0.70"), productive / total)
+    assert round(512 * 336 * price) == 161_567
+
+
 def test_spot_with_checkpoints_and_restarts_makes_161567():
     """The same work as 336 h without interruption: 5 % more for checkpoints, and half an hour of
     all 512 GPUs lost at each of 196 restarts. 512 x (336 x 1.05 + 196 x 0.5) h x 0.70."""
