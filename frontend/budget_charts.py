@@ -24,9 +24,9 @@ def against_budget(one: Standing, odd: Sequence[Anomaly], here: Ground) -> Chart
     if spent:
         data = [
             _line("Budget", one.span.first, one.span.last, one.figures.amount, "--over", "dash"),
-            *_cone(coming),
+            *_cone(spent, coming),
             _points("Spent", [(day, total) for day, total, _ in spent], "--series-0"),
-            *_forecast(coming),
+            *_forecast(spent, coming),
             *_marked(spent, marks),
         ]
     return Chart(
@@ -105,18 +105,23 @@ def _points(
     }
 
 
-def _forecast(coming: Coming) -> list[dict[str, Any]]:
+def _joint(spent: Spent) -> list[tuple[date, Decimal]]:
+    """The last whole day, where what is forecast begins."""
+    return [(day, total) for day, total, _ in spent[-2:-1]]
+
+
+def _forecast(spent: Spent, coming: Coming) -> list[dict[str, Any]]:
     if not coming:
         return []
-    points = [(day, total) for day, total, _, _ in coming]
+    points = [*_joint(spent), *((day, total) for day, total, _, _ in coming)]
     return [_points("Forecast", points, "--series-1", "dot")]
 
 
-def _cone(coming: Coming) -> list[dict[str, Any]]:
+def _cone(spent: Spent, coming: Coming) -> list[dict[str, Any]]:
     """The bounds as one closed shape, so that it can be faint while lines are not."""
     if not coming:
         return []
-    there = [(day, high) for day, _, _, high in coming]
+    there = [*_joint(spent), *((day, high) for day, _, _, high in coming)]
     back = [(day, low) for day, _, low, _ in reversed(coming)]
     shape = _points("80 % of outcomes", [*there, *back], "--series-1")
     return [
