@@ -165,6 +165,11 @@ SENTENCES = {
     "budget.alerted": "Budget of {account_id} from {period_start} alerts: {kind} {rule}, {spent} "
     "of {amount} {currency} spent",
     "budget.alert_ended": "Alert of the budget of {account_id} is over: {kind} {rule}",
+    "export.requested": "{what} of {account_id} in {month} asked for as {format}",
+    "export.made": "Export of {account_id} made: {rows} rows, SHA-256 {digest}",
+    "export.failed": "Export of {account_id} failed: {detail}",
+    "export.removed": "File of an export of {account_id} removed",
+    "export.schedule_set": "Monthly exports of {account_id} set",
     "ledger.lane_heads_recorded": "Heads of all hash chains recorded",
 }
 

@@ -12,6 +12,7 @@ from tenancy.domain.roles import (
     READ,
     REQUEST_REVIEW,
     TOKEN_WRITE,
+    Scope,
 )
 
 
@@ -49,6 +50,7 @@ _MAIN = (
     ("Costs", "showback", "bar-chart-line", "m", READ),
     ("Budgets", "budgets", "graph-up", "d", READ),
     ("Rates", "rates", "table", "e", READ),
+    ("Exports", "exports", "inbox", "x", Scope.EXPORT_READ),
     ("Ledger", "ledger", "journal-text", "l", LEDGER_READ),
 )
 _SETTINGS = (
