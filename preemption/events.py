@@ -51,7 +51,9 @@ class _OfPlan(Event):
 class PlanMade(_OfPlan):
     """Units are taken back for the job `key`: by `actions`, beside `free_units` that were free.
     All of it counts against the pool's budget, of which `pool_used` of `pool_limit` units were
-    used before; `override`: an operator passed the budgets. Not confirmed by `until`, it lapses."""
+    used before; `override`: an operator passed the budgets. Not confirmed by `until`, it lapses.
+    `wanted`: of an elastic job that would do with `min_units`, how many it asked for; `units` are
+    as many as could be had. Both None: `units` were asked for, and no fewer would do."""
 
     key: str
     units: int
@@ -72,6 +74,8 @@ class PlanMade(_OfPlan):
     price: Decimal
     tax: Decimal
     actions: tuple[PlannedAction, ...]
+    wanted: int | None = None
+    min_units: int | None = None
 
     @property
     def subjects(self) -> frozenset[UUID]:

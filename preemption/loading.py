@@ -69,7 +69,7 @@ _PLAN = (
     *("id", "pool_id", "account_id", "key", "units", "priority_class", "tier", "deadline", "aged"),
     *("reclaim_seconds", "override", "reason", "made_by", "made_at", "until", "ready_at"),
     *("meets_deadline", "returns_guarantee", "within_target", "free_units", "pool_used"),
-    *("pool_limit", "price", "tax", "state", "settled_at", "used_at"),
+    *("pool_limit", "price", "tax", "wanted", "min_units", "state", "settled_at", "used_at"),
 )
 _ACTION = (
     *("allocation_id", "account_id", "key", "attempt", "step", "mode", "units", "left"),
@@ -192,6 +192,21 @@ def checkpoints(organization_id: UUID, allocation_ids: Collection[UUID]) -> dict
             f"{_CHECKPOINTS} FROM preemption_checkpoint "
             "WHERE organization_id = %b AND allocation_id = ANY(%b::uuid[])",
             (organization_id, list(allocation_ids)),
+        ).fetchall()
+    return {row[0]: Checkpoint(*row[1:]) for row in rows}
+
+
+def checkpoints_in(
+    organization_id: UUID, pool_id: UUID, *, now: datetime
+) -> dict[UUID, Checkpoint]:
+    """The same of everything that holds units of a pool at an instant."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT c.allocation_id, c.saved_at, c.reload_seconds, c.warm_up_seconds "
+            "FROM preemption_checkpoint c JOIN quota_allocation a "
+            "ON a.organization_id = c.organization_id AND a.id = c.allocation_id "
+            "WHERE a.organization_id = %b AND a.pool_id = %b AND a.lapses_at > %b",
+            (organization_id, pool_id, now),
         ).fetchall()
     return {row[0]: Checkpoint(*row[1:]) for row in rows}
 

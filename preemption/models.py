@@ -51,6 +51,8 @@ class Plan(models.Model):
     pool_limit = models.BigIntegerField()
     price = models.DecimalField(max_digits=30, decimal_places=12)
     tax = models.DecimalField(max_digits=30, decimal_places=6)
+    wanted = models.BigIntegerField(null=True)
+    min_units = models.BigIntegerField(null=True)
     state = models.TextField()
     settled_at = models.DateTimeField(null=True)
     used_at = models.DateTimeField(null=True)

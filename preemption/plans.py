@@ -88,6 +88,8 @@ class StoredPlan:
     pool_limit: int
     price: Decimal
     tax: Decimal
+    wanted: int | None = None
+    min_units: int | None = None
     state: str = "open"
     settled_at: datetime | None = None
     used_at: datetime | None = None
@@ -160,7 +162,7 @@ def stored(made: PlanMade, *, at: datetime, by: str, reason: str) -> StoredPlan:
             *("pool_id", "account_id", "key", "units", "priority_class", "tier", "deadline"),
             *("aged", "reclaim_seconds", "override", "until", "ready_at", "meets_deadline"),
             *("returns_guarantee", "within_target", "free_units", "pool_used", "pool_limit"),
-            *("price", "tax"),
+            *("price", "tax", "wanted", "min_units"),
         )
     }
     actions = tuple(_action(action) for action in made.actions)
@@ -190,6 +192,7 @@ def view(
             *("state", "key", "units", "tier", "made_at", "made_by", "until", "ready_at"),
             *("deadline", "meets_deadline", "returns_guarantee", "within_target", "free_units"),
             *("missing_units", "aged", "override", "reason", "tax", "settled_at", "used_at"),
+            *("wanted", "min_units"),
         )
     }
     return wire.PreemptionPlan(

@@ -43,9 +43,9 @@ _MADE = """
 INSERT INTO preemption_plan (organization_id, id, pool_id, account_id, key, units, priority_class,
     tier, deadline, aged, reclaim_seconds, override, reason, made_by, made_at, until, ready_at,
     meets_deadline, returns_guarantee, within_target, free_units, pool_used, pool_limit, price, tax,
-    state, settled_at, used_at)
+    wanted, min_units, state, settled_at, used_at)
 VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b,
-    %b, %b, 'open', NULL, NULL)
+    %b, %b, %b, %b, 'open', NULL, NULL)
 """
 _REPORTED = """
 UPDATE preemption_action SET state = %b::text, given = %b::bigint, at = %b::timestamptz,
@@ -104,6 +104,7 @@ def made(run: Run) -> None:
                     *(event.actor_label, event.occurred_at, data.until, data.ready_at),
                     *(data.meets_deadline, data.returns_guarantee, data.within_target),
                     *(data.free_units, data.pool_used, data.pool_limit, data.price, data.tax),
+                    *(data.wanted, data.min_units),
                 ),
             )
             rows = [

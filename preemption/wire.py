@@ -26,6 +26,7 @@ ActionState = Literal["open", "done", "gone", "refused", "failed", "void"]
 
 class PreemptionAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A waiting job that needs units which others hold. `key` is the scheduler's own name of it.
+    `min_units`: an elastic job would do with fewer, so as many as can be had now are planned for.
     `tier` absent: guaranteed where the account's own guarantee has room, else borrowed.
     `deadline`: when the units are needed at the latest. `aged`: the class was reached by waiting.
     `reclaim_seconds`: how long the job itself would take to give units back. `override`: why the
@@ -36,6 +37,7 @@ class PreemptionAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     units: Units
     job_class: PriorityClass = msgspec.field(name="class")
     key: Key
+    min_units: Units | None = None
     tier: Tier | None = None
     deadline: Instant | None = None
     aged: bool = False
@@ -71,7 +73,8 @@ class PreemptionPlan(msgspec.Struct, kw_only=True):
     """A plan. Not confirmed by `until`, it lapses. `ready_at`: when all units are back at the
     latest. `free_units` were free when it was made, `missing_units` it will not get back: actions
     were refused or failed. `used_at`: its job was admitted. `tax` is the sum over its actions.
-    `id` is null in a dry run."""
+    `id` is null in a dry run. `units` are those that it is for; `wanted` were asked for by an
+    elastic job, for which `min_units` would do (both null: no fewer would)."""
 
     id: str | None
     state: PlanState
@@ -95,6 +98,8 @@ class PreemptionPlan(msgspec.Struct, kw_only=True):
     override: bool
     reason: str
     tax: Decimal
+    wanted: int | None
+    min_units: int | None
     settled_at: datetime | None
     used_at: datetime | None
     actions: list[PreemptionAction]
@@ -128,13 +133,15 @@ class PreemptionAnswer(msgspec.Struct, kw_only=True):
     before and still stands. `fits`: nothing needs to be taken, ask for admission. `wait`: the
     budgets, or the time that jobs may run undisturbed, allow it from `wait_until` on, by what is
     known now; `actions` are those that would be. `refused`: not as things stand; `obstacles` and
-    `blocks` say why.
+    `blocks` say why. `units`: how many it is about, of an elastic job maybe fewer than it asked
+    for.
     """
 
     at: datetime
     status: Literal["plan", "fits", "wait", "refused"]
     dry_run: bool
     repeated: bool
+    units: int
     tier: Tier
     free_units: int
     plan: PreemptionPlan | None

@@ -132,6 +132,7 @@ class _Asked:
             account=self.account,
             units=ask.units,
             priority_class=ask.job_class,
+            min_units=ask.min_units,
             job=ask.key,
             tier=ask.tier,
             deadline=ask.deadline,
@@ -144,7 +145,7 @@ class _Asked:
         unit, pool_id = self.unit, self.pool.pool_id
         here, standing = unit.organization_id, self.pool.standing
         self.holders = taking.holders(here, pool_id, now=unit.now)
-        saved = loading.checkpoints(here, [one.id for one in self.holders])
+        saved = loading.checkpoints_in(here, pool_id, now=unit.now)
         ending = _ending([one for one in self.open if one is not replaced], standing.reservations)
         return PlanState(
             pool=standing.pools[pool_id].pool,
@@ -171,13 +172,14 @@ class _Asked:
             raise AssertionError("a plan knows when its units are back")
         stands = timedelta(seconds=self.policy.plan_seconds)
         settle = timedelta(seconds=SETTLE_SECONDS)
-        by_job = {(one.key, one.attempt): one.id for one in self.holders}
+        taken = {action.key for action in found.actions}
+        by_job = {(one.key, one.attempt): one.id for one in self.holders if one.key in taken}
         return PlanMade(
             plan_id=unit.new_id(),
             pool_id=self.pool.pool_id,
             account_id=self.account,
             key=ask.key,
-            units=ask.units,
+            units=found.for_units,
             priority_class=ask.job_class,
             tier=found.tier,
             deadline=ask.deadline,
@@ -194,6 +196,8 @@ class _Asked:
             pool_limit=found.pool_draw.limit,
             price=self.price,
             tax=money(found.tax),
+            wanted=ask.units if _fewest(ask) is not None else None,
+            min_units=_fewest(ask),
             actions=tuple(
                 _planned(action, by_job[action.key, action.attempt]) for action in found.actions
             ),
@@ -214,7 +218,7 @@ class _Asked:
             key=self.ask.key,
             tier=found.tier,
             reclaim_seconds=self.ask.reclaim_seconds,
-            units=self.ask.units,
+            units=found.for_units,
             free_units=found.free_units,
             until=until,
             claims=[
@@ -240,6 +244,7 @@ class _Asked:
             status=status,  # type: ignore[arg-type]
             dry_run=False,
             repeated=repeated,
+            units=found.for_units if found else plan.units,  # type: ignore[union-attr]
             tier=found.tier if found else plan.tier,  # type: ignore[union-attr, arg-type]
             free_units=found.free_units if found else plan.free_units,  # type: ignore[union-attr]
             plan=stored_plans.view(plan, pools=pools, accounts=accounts) if plan else None,
@@ -354,10 +359,18 @@ def _planned(action: Action, allocation_id: UUID) -> PlannedAction:
     )
 
 
+def _fewest(ask: wire.PreemptionAsk) -> int | None:
+    """Units with which an elastic job would do; None: it needs all."""
+    return None if ask.min_units == ask.units else ask.min_units
+
+
 def _is_same(plan: StoredPlan, ask: wire.PreemptionAsk, account: UUID) -> bool:
-    return (plan.account_id, plan.units, plan.priority_class, plan.deadline, plan.aged) == (
+    units = plan.units if plan.wanted is None else plan.wanted
+    asked = (plan.account_id, units, plan.min_units, plan.priority_class, plan.deadline, plan.aged)
+    return asked == (
         account,
         ask.units,
+        _fewest(ask),
         ask.job_class,
         ask.deadline,
         ask.aged,

@@ -147,6 +147,7 @@ class PlanRequest:
         tier: exactly this tier; None: guaranteed where the account's own guarantee has room (and
             for P0, which may not borrow), else borrowed.
         deadline: when the units are needed at the latest; slower allocations are not taken.
+        min_units: fewer would do, but not less than these; None: all of them or nothing.
         aged: the class given was reached by waiting.
         reclaim_seconds: until the asking job would give units back itself.
         override: an operator passes the budgets; class rules and shares hold all the same.
@@ -155,6 +156,7 @@ class PlanRequest:
     account: AccountKey
     units: int
     priority_class: PriorityClass
+    min_units: int | None = None
     job: str | None = None
     tier: Tier | None = None
     deadline: datetime | None = None
@@ -164,6 +166,12 @@ class PlanRequest:
 
     def __post_init__(self) -> None:
         check_amount(self.units, field="units")
+        if self.min_units is not None and not 0 <= self.min_units <= self.units:
+            raise Invalid(
+                "min_units_out_of_range",
+                f"min_units must be at most units ({self.units}), not {self.min_units}.",
+                field="min_units",
+            )
         if self.aged and self.priority_class == "P0":
             raise Invalid("aged_to_p0", "P0 is never reached by waiting.", field="aged")
 
@@ -223,6 +231,8 @@ class PlanAnswer:
     """A plan, or what it waits for.
 
     Attributes:
+        for_units: how many it is about: those asked for, or of an elastic request as many as can
+            be had.
         tier: in which the request would be admitted.
         actions: in the order in which they are taken; with `wait` those that would be.
         wait_until: the instant from which all of it is allowed, by what is known now; None with
@@ -236,6 +246,7 @@ class PlanAnswer:
     """
 
     outcome: Outcome
+    for_units: int
     tier: Tier
     actions: tuple[Action, ...] = ()
     wait_until: datetime | None = None

@@ -12,6 +12,7 @@ borrowed. What is held within a guarantee gives way to P0 alone, which nobody ta
 and within one account to a strictly higher class, which a lower one cannot ask back from.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from preemption.domain.budgets import Budgets
@@ -50,13 +51,33 @@ Found = tuple[Taken, datetime]
 def plan(state: PlanState, request: PlanRequest, *, at: datetime) -> PlanAnswer:
     """Who gives back what.
 
+    Of a request with `min_units` the answer is for as many units as can be had now: a number that
+    has a plan while one more has none, found by halving; the plan is the one of a request for
+    exactly those, so no victim of it is superfluous either. Where not even the fewest can be had,
+    the answer is theirs, which are the first to be had.
+
     Args:
         state: allocations that live at `at`; each one's account is among the accounts.
 
     Raises:
         KeyError: an account that nobody named.
     """
-    return _Planner(state, request, at).answer()
+    whole = _Planner(state, replace(request, min_units=None), at)
+    found = whole.answer()
+    fewest = request.units if request.min_units is None else request.min_units
+    if found.outcome == "plan" or fewest == request.units:
+        return found
+    best = _Planner(state, replace(request, units=fewest, min_units=None), at).answer()
+    # One more than any plan that begins now can give.
+    low, high = fewest, min(request.units, max(fewest, whole.ceiling()) + 1)
+    while best.outcome == "plan" and high - low > 1:
+        middle = (low + high) // 2
+        found = _Planner(state, replace(request, units=middle, min_units=None), at).answer()
+        if found.outcome == "plan":
+            low, best = middle, found
+        else:
+            high = middle
+    return best
 
 
 class _Planner:
@@ -71,6 +92,12 @@ class _Planner:
         )
         self.obstacles: dict[ObstacleCode, Obstacle] = {}
         self.returns = self.ground.tier != "spot" and self.ground.returns_guarantee()
+
+    def ceiling(self) -> int:
+        """Units that no plan for now exceeds: what is free and what the pool's budget leaves."""
+        if self.request.override:
+            return self.request.units
+        return max(0, self.ground.book.free) + self.budgets.pool.room(self.at)
 
     def answer(self) -> PlanAnswer:
         if not any(self.ground.gaps()):
@@ -187,6 +214,7 @@ class _Planner:
         target = self.at + timedelta(seconds=self.ground.target_seconds)
         return PlanAnswer(
             outcome="plan" if now else "wait",
+            for_units=request.units,
             tier=self.ground.tier,
             actions=actions,
             wait_until=None if now else last,
@@ -229,6 +257,7 @@ class _Planner:
         self._note(code, 0, 0, None)
         return PlanAnswer(
             outcome="refused",
+            for_units=self.request.units,
             tier=self.ground.tier,
             returns_guarantee=self.returns,
             free_units=max(0, min(self.request.units, self.ground.book.free)),

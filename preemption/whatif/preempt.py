@@ -98,6 +98,7 @@ def _shown(question: Question, found: PlanAnswer) -> dict[str, Any]:
         "account": question.request.account,
         "tier": found.tier,
         "units": question.request.units,
+        "planned_units": found.for_units,
         "free_units": found.free_units,
         "units_taken": found.units,
         "returns_guarantee": found.returns_guarantee,

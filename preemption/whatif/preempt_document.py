@@ -348,7 +348,10 @@ class _Reader:
             value,
             place,
             required=("account", "units", "class"),
-            optional=("pool", "job", "tier", "deadline", "aged", "reclaim_seconds", "override"),
+            optional=(
+                *("pool", "job", "min_units", "tier", "deadline", "aged", "reclaim_seconds"),
+                "override",
+            ),
         )
         job, deadline = entry.get("job"), entry.get("deadline")
         given: dict[str, Any] = {
@@ -356,6 +359,9 @@ class _Reader:
             "units": fields.whole(entry["units"], f"{place}.units", low=0, high=AMOUNT_MAX),
             "priority_class": _required(entry, "class", place, CLASSES),
             "job": None if job is None else fields.name(job, f"{place}.job"),
+            "min_units": None
+            if entry.get("min_units") is None
+            else fields.whole(entry["min_units"], f"{place}.min_units", low=0, high=AMOUNT_MAX),
             "tier": choice(entry, "tier", place, TIERS),
             "deadline": None if deadline is None else moment(deadline, f"{place}.deadline"),
             "aged": flag(entry, "aged", place, or_else=False),

@@ -80,6 +80,14 @@ def requests(draw) -> PlanRequest:
     )
 
 
+@st.composite
+def elastic_requests(draw) -> PlanRequest:
+    """One that would do with fewer units."""
+    asked = draw(requests())
+    units = draw(st.integers(1, 40))
+    return replace(asked, units=units, min_units=draw(st.integers(0, units)))
+
+
 elsewheres = st.builds(
     Elsewhere,
     borrowed=st.sampled_from([0, 0, 3, 12]),

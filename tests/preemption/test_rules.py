@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from ledger import rebuild, scope, verification
-from ledger.errors import Denied, Invalid, NotFound, Refused
+from ledger.errors import Conflict, Denied, Invalid, NotFound, Refused
 from preemption import queries
 from preemption.tasks import lapse_plans_of
 from preemption.wire import PreemptionReport
@@ -232,3 +232,30 @@ def _id(plan):
     from uuid import UUID
 
     return UUID(plan.id)
+
+
+def test_an_elastic_job_gets_as_much_as_the_budget_leaves(preemption):
+    """5 of 100 units may be taken now; the job would do with 2 of its 20."""
+    for number in range(20):
+        preemption.running(f"v{number:02}", 5, at=after())
+    assert preemption.ask("job", 20, now=NOW).status == "wait"
+    answer = preemption.ask("job", 20, min_units=2, now=NOW)
+    assert (answer.status, answer.units) == ("plan", 5)
+    plan = answer.plan
+    assert (plan.units, plan.wanted, plan.min_units) == (5, 20, 2)
+    again = preemption.ask("job", 20, min_units=2, now=NOW)
+    assert (again.repeated, again.plan.id) == (True, plan.id)
+    with pytest.raises(Conflict):
+        preemption.ask("job", 20, now=NOW)
+    preemption.report(plan, *((one.key, "done") for one in plan.actions), now=NOW)
+    told = preemption.jobs.admit(preemption.jobs.ask("job", units=20, min_units=2), now=NOW)
+    assert told.admitted and preemption.jobs.holding("nlp") == (5, 0, 0)
+    clean(preemption)
+    rebuild.rebuild(preemption.place.id)
+    clean(preemption)
+
+
+def test_fewer_units_than_none_are_refused(preemption):
+    with pytest.raises(Invalid) as refused:
+        preemption.ask("job", 5, min_units=6, now=NOW)
+    assert refused.value.code == "min_units_out_of_range"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from preemption.domain.victims import STEPS, plan
 from quota.domain.admission import Admissions
 from quota.domain.batch import AdmissionRequest, Holding, Need, PoolState
 from tests.conftest import NOW
-from tests.preemption.strategies import requests, states, with_ending
+from tests.preemption.strategies import elastic_requests, requests, states, with_ending
 
 
 def fits(state: PlanState, request: PlanRequest, given_back: dict[str, int]) -> bool:
@@ -112,6 +113,33 @@ def test_elastic_ones_shrink_before_one_of_their_step_is_stopped(state, request)
             continue
         only_shrunk = {**units, action.key: victim.units - victim.min_units}
         assert not fits(state, request, only_shrunk), "it could have gone on with less"
+
+
+@given(states(), elastic_requests())
+@settings(max_examples=150, deadline=None)
+def test_an_elastic_request_gets_a_number_that_one_more_unit_would_break(state, request):
+    """And its plan is the one of a request for exactly that many: minimal, in order, legal."""
+    found = plan(state, request, at=NOW)
+    exactly = replace(request, min_units=None)
+    assert request.min_units <= found.for_units <= request.units
+    assert found == plan(state, replace(exactly, units=found.for_units), at=NOW)
+    if plan(state, exactly, at=NOW).outcome == "plan":
+        assert found.for_units == request.units
+    elif found.outcome == "plan":
+        more = plan(state, replace(exactly, units=found.for_units + 1), at=NOW)
+        assert more.outcome != "plan"
+    else:
+        assert found.for_units == request.min_units
+
+
+@given(states(policy=BudgetPolicy(pool_share=Fraction(1, 10))), elastic_requests())
+@settings(max_examples=80, deadline=None)
+def test_an_elastic_request_stays_within_the_budget(state, request):
+    found = plan(state, request, at=NOW)
+    if found.outcome == "plan":
+        assert found.pool_draw.used + found.units <= max(
+            found.pool_draw.limit, found.pool_draw.used
+        )
 
 
 @given(states(), requests(), st.randoms(use_true_random=False))

@@ -190,7 +190,9 @@ def test_jobs_of_a_department_itself_borrow_elsewhere_as_well() -> None:
         job("nlp-own", "nlp", 30, "guaranteed P2"),
         job("ops-own", "ops", 4, "guaranteed P2"),
     )
-    assert took(ask(at, account="3d", units=1)) == [("cv0", "checkpoint", 4)]  # 20 above its own against 6
+    assert took(ask(at, account="3d", units=1)) == [
+        ("cv0", "checkpoint", 4)
+    ]  # 20 above its own against 6
     own = Borrowing(own={"vision": Elsewhere(share=Fraction(9, 10))})
     found = ask(replace(at, elsewhere=own), account="3d", units=1)
     assert took(found) == [("own0", "checkpoint", 4)]
