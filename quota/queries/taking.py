@@ -50,11 +50,9 @@ class Lost(NamedTuple):
 _HOLDERS = """
 SELECT id, key, attempt, account_id, units, min_units, tier, priority_class,
     (extract(epoch FROM coalesce(started_at, held_at)) * 1000000)::bigint, reclaim_seconds,
-    coalesce(labels->>%b::text, '') <> 'no', state = 'held',
-    attempt = max(attempt) OVER (PARTITION BY key)
+    coalesce(labels->>%b::text, '') <> 'no', state = 'held'
 FROM quota_allocation
 WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b AND units > 0
-ORDER BY key, attempt
 """
 _LOST = """
 SELECT id, pool_id, key, units, ended_at FROM quota_allocation
@@ -64,7 +62,8 @@ ORDER BY ended_at, id
 
 
 def holders(organization_id: UUID, pool_id: UUID, *, now: datetime) -> list[Holder]:
-    """Everybody who holds units of a pool at an instant."""
+    """Everybody who holds units of a pool at an instant, in no order: sorting tens of thousands by
+    their keys takes as long as reading them."""
     with server_cursor() as cursor:
         rows = cursor.execute(
             _HOLDERS, (CHECKPOINT_LABEL, organization_id, pool_id, now)
@@ -72,6 +71,10 @@ def holders(organization_id: UUID, pool_id: UUID, *, now: datetime) -> list[Hold
     # Numbers of microseconds are read ten times as fast as instants, and accounts that are the very
     # same object are compared at once; there may be tens of thousands.
     accounts: dict[UUID, UUID] = {}
+    latest: dict[str, int] = {}
+    for _, key, attempt, *_ in rows:
+        if attempt > latest.get(key, 0):
+            latest[key] = attempt
     return [
         Holder(
             *row[:3],
@@ -79,6 +82,7 @@ def holders(organization_id: UUID, pool_id: UUID, *, now: datetime) -> list[Hold
             *row[4:8],
             _EPOCH + timedelta(microseconds=row[8]),
             *row[9:],
+            row[2] == latest[row[1]],
         )
         for row in rows
     ]
