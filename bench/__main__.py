@@ -24,6 +24,7 @@ def main() -> int:
         admission,
         ledger_append,
         preemption,
+        preemption_database,
         priority,
         quota_page,
         statements,
@@ -37,6 +38,7 @@ def main() -> int:
             quota_page.run(report, superuser_url)
         if "preemption" in names:
             preemption.run(report)
+            preemption_database.run(report, superuser_url)
         if "statements" in names:
             statements.run(report, superuser_url, rows=arguments.rows)
         if set(names) <= {"quota", "preemption", "statements"}:
