@@ -82,6 +82,7 @@ NOTICE_MODULES = (
     "notices.kinds.requests",
     "notices.kinds.cycles",
     "notices.kinds.reclaim",
+    "notices.kinds.exports",
     "notices.kinds.preemption",
     "notices.kinds.budgets",
     "notices.kinds.detections",
