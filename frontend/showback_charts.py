@@ -88,6 +88,36 @@ def _marked(odd: Sequence[Anomaly], totals: Mapping[date, Decimal]) -> dict[str,
     }
 
 
+def departments(
+    rows: Sequence[tuple[str, Decimal, Decimal]], months: tuple[str, str], currency: str
+) -> Chart:
+    """The dearest departments, a bar for the month before and one for this one.
+
+    Args:
+        rows: (name, before, now), the dearest first.
+        months: as they are called, the earlier first.
+    """
+    shown = rows[:BARS_MAX]
+    names = [name for name, _, _ in shown]
+    data = [
+        _bars(month, names, [float(row[at + 1]) for row in shown], at)
+        for at, month in enumerate(months)
+    ]
+    look = layout(y_title=currency, barmode="group", bargap=0.35)
+    look["xaxis"] |= {"type": "category", "automargin": True}
+    summary = "Nothing is charged."
+    if shown:
+        summary = f"Most is charged to {names[0]}: {money(shown[0][2])} {currency}."
+    return Chart(
+        name="amount-by-department",
+        title=f"Departments, {currency}",
+        summary=summary,
+        figure={"data": data if shown else [], "layout": look},
+        columns=months,
+        rows=tuple((name, (money(before), money(now))) for name, before, now in shown),
+    )
+
+
 def largest(cells: Sequence[Cell], title: str, currency: str) -> Chart:
     """The largest groups of a drill-down, one bar each. The table beside it has them all."""
     shown = [cell for cell in cells if cell.amount > 0][:BARS_MAX]

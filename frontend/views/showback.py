@@ -113,6 +113,7 @@ def showback(request: PageRequest) -> HttpResponse:
             "by": by,
             "dimensions": DIMENSIONS,
             "cells": [(cell, _tag_with(cell, by)) for cell in cells[:CELLS_SHOWN]],
+            "sees_all": here.may(READ, here.organization.root_account_id),
             "may_tag": here.may(USE_TAG, account.id),
             "cells_left": len(cells) - CELLS_SHOWN,
             "linked": [name for name in by if name in ("team", "account")],

@@ -1,0 +1,73 @@
+"""A month of the whole organization, for finance."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from accounting.domain import statements
+from accounting.queries import organization_month as months
+from accounting.queries import showback as queries
+from accounting.queries import statements as closes
+from frontend import parameters, showback_charts
+from frontend.pages import PageRequest, page, render
+from tenancy.domain.roles import RATE_WRITE, READ
+
+DEPARTMENTS_SHOWN = 200
+UNRATED_SHOWN = 20
+
+
+@require_safe
+@page()
+def organization_month(request: PageRequest) -> HttpResponse:
+    """Departments, movers, capacity and what is odd, of the month in the address."""
+    here = request.page
+    root = here.organization.root_account_id
+    here.require(READ, root)
+    first = parameters.month(request.GET, today=here.today)
+    before_first = statements.month_before(first)
+    found = queries.showback(here.id, root, first, now=here.now, details=("project",))
+    before = queries.showback(here.id, root, before_first, now=here.now)
+    names = queries.names_of(here.id)
+    month = months.organization_month(found, before)
+    rows = closes.closes(here.id, limit=1)
+    turn = closes.turn(rows, this_month=here.today.replace(day=1))
+    return render(
+        request,
+        "showback/organization.html",
+        {
+            "month": found.month,
+            "previous": before_first,
+            "next": None if found.month.end > here.now else statements.month_after(first),
+            "found": found,
+            "before": before,
+            "difference": found.total.amount - before.total.amount,
+            "currency": found.ground.currency,
+            "root": names[root],
+            "departments": [
+                (names[one.account], one.account == root, one)
+                for one in month.departments[:DEPARTMENTS_SHOWN]
+            ],
+            "departments_left": len(month.departments) - DEPARTMENTS_SHOWN,
+            "movers": [(names[one.account], one) for one in month.movers],
+            "pools": [(names[one.pool], one) for one in month.pools],
+            "untagged": month.untagged,
+            "unrated": _unrated(found, names),
+            "unrated_left": len(found.unrated) - UNRATED_SHOWN,
+            "chart": showback_charts.departments(
+                [(names[one.account], one.before, one.amount) for one in month.departments],
+                (f"{before_first:%Y-%m}", found.month.name),
+                found.ground.currency,
+            ),
+            "closing": rows[0] if rows and rows[0].state == "closing" else None,
+            "turn": turn,
+            "may_close": here.may(RATE_WRITE, root),
+        },
+    )
+
+
+def _unrated(found: queries.Showback, names: dict[Any, str]) -> list[tuple[str, str, Any]]:
+    largest = sorted(found.unrated, key=lambda one: -one.unit_seconds)
+    return [
+        (names[one.group.pool], names[one.group.account[0]], one) for one in largest[:UNRATED_SHOWN]
+    ]
