@@ -3,6 +3,12 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
+from accounting.api.budgets import (
+    BudgetOperation,
+    BudgetsOperation,
+    ChangeBudgetOperation,
+    EndBudgetOperation,
+)
 from accounting.api.charging import (
     CommitmentsOperation,
     CreditsOperation,
@@ -175,6 +181,10 @@ urlpatterns = [
     path("allocations/<path:key>/resize", ResizeOneOperation.as_view()),
     path("allocations/<path:key>/start", StartOneOperation.as_view()),
     path("allocations/<path:key>", AllocationOperation.as_view()),
+    path("budgets", BudgetsOperation.as_view()),
+    path("budgets/<uuid:budget_id>", BudgetOperation.as_view()),
+    path("budgets/<uuid:budget_id>/change", ChangeBudgetOperation.as_view()),
+    path("budgets/<uuid:budget_id>/end", EndBudgetOperation.as_view()),
     path("commitments", CommitmentsOperation.as_view()),
     path("commitments/<uuid:commitment_id>/end", EndCommitmentOperation.as_view()),
     path("credits", CreditsOperation.as_view()),

@@ -166,8 +166,8 @@ class UsageDaysOperation(_UsageOperation):
         person = parameters.text(request, "person")
         pool = parameters.text(request, "pool")
         tier = parameters.text(request, "tier")
-        until = _day(request, "until") or datetime.now(UTC).date()
-        since = _day(request, "since") or until - timedelta(days=DAYS_DEFAULT - 1)
+        until = day_of_address(request, "until") or datetime.now(UTC).date()
+        since = day_of_address(request, "since") or until - timedelta(days=DAYS_DEFAULT - 1)
         return usage.UsageFilter(
             account_id=account_id,
             since=since,
@@ -261,7 +261,7 @@ class UsageBatchRecordsOperation(_UsageOperation):
         return self.respond(BatchRecords([_record(row) for row in rows[:limit]], following))
 
 
-def _day(request: HttpRequest, name: str) -> date | None:
+def day_of_address(request: HttpRequest, name: str) -> date | None:
     value = parameters.text(request, name)
     if value is None:
         return None

@@ -45,11 +45,11 @@ REQUEST_FILES = [
     *(ROOT / "preemption" / "domain" / name for name in ("budgets.py", "values.py")),
     *(
         ROOT / "accounting" / "commands" / f"{name}.py"
-        for name in ("rates", "statements", "taggings")
+        for name in ("budgets", "rates", "statements", "taggings")
     ),
     *(
         ROOT / "accounting" / "domain" / f"{name}.py"
-        for name in ("lines", "money", "rate_cards", "statements", "tagging")
+        for name in ("budgets", "lines", "money", "rate_cards", "statements", "tagging")
     ),
 ]
 ITEM_FILES = [
