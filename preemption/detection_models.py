@@ -14,9 +14,9 @@ class DetectionPolicyRow(models.Model):
 
     organization_id = models.UUIDField(primary_key=True)
     kinds = ArrayField(models.TextField())
-    idle_below = models.DecimalField(max_digits=3, decimal_places=2)
+    idle_below = models.DecimalField(max_digits=5, decimal_places=4)
     idle_minutes = models.IntegerField()
-    zombie_below = models.DecimalField(max_digits=3, decimal_places=2)
+    zombie_below = models.DecimalField(max_digits=5, decimal_places=4)
     progress_seconds_max = models.IntegerField()
     baseline_factor = models.IntegerField()
     baseline_spread = models.IntegerField()

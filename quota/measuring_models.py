@@ -14,7 +14,7 @@ class AllocationWork(models.Model):
     pool_id = models.UUIDField()
     until = models.DateTimeField(null=True)
     compute_util = models.DecimalField(max_digits=7, decimal_places=6, null=True)
-    memory_gb = models.DecimalField(max_digits=12, decimal_places=3, null=True)
+    memory_gb = models.DecimalField(max_digits=15, decimal_places=6, null=True)
     progress = models.BigIntegerField(null=True)
     progress_at = models.DateTimeField(null=True)
     stretches = models.JSONField()

@@ -24,7 +24,7 @@ from quota.domain.requests import Terms
 from tenancy.commands.accounts import RenameAccount
 from tenancy.commands.people import AddPerson, SetAssociation
 from tenancy.domain.roles import Scope
-from tests.preemption import sample_plans
+from tests.preemption import sample_detections, sample_plans
 from tests.world import NOW, Tenant, record
 
 SECRET = "tenantsecret"
@@ -82,6 +82,7 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
         "account_id": str(acme.accounts["vision"]),
         "person_id": str(person.result.person_id),
         "pool_id": str(acme.pools["h100"]),
+        "detection_id": sample_detections.found(acme, key=f"{SECRET}-idle"),
         "plan_id": sample_plans.planned(acme, key=SECRET),
         **asked,
     }

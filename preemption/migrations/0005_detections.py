@@ -22,9 +22,9 @@ class Migration(migrations.Migration):
                         base_field=models.TextField(), size=None
                     ),
                 ),
-                ("idle_below", models.DecimalField(decimal_places=2, max_digits=3)),
+                ("idle_below", models.DecimalField(decimal_places=4, max_digits=5)),
                 ("idle_minutes", models.IntegerField()),
-                ("zombie_below", models.DecimalField(decimal_places=2, max_digits=3)),
+                ("zombie_below", models.DecimalField(decimal_places=4, max_digits=5)),
                 ("progress_seconds_max", models.IntegerField()),
                 ("baseline_factor", models.IntegerField()),
                 ("baseline_spread", models.IntegerField()),

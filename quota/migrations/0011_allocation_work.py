@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ("pool_id", models.UUIDField()),
                 ("until", models.DateTimeField(null=True)),
                 ("compute_util", models.DecimalField(decimal_places=6, max_digits=7, null=True)),
-                ("memory_gb", models.DecimalField(decimal_places=3, max_digits=12, null=True)),
+                ("memory_gb", models.DecimalField(decimal_places=6, max_digits=15, null=True)),
                 ("progress", models.BigIntegerField(null=True)),
                 ("progress_at", models.DateTimeField(null=True)),
                 ("stretches", models.JSONField()),

@@ -21,7 +21,7 @@ from tests import world
 from tests.accounting import sample_statements
 from tests.ledger.sample import Note, machine
 from tests.ledger.tampering import changes, undetected, undone
-from tests.preemption import sample_plans, sample_reclaim
+from tests.preemption import sample_detections, sample_plans, sample_reclaim
 from tests.quota.cycles import sample_cycles
 from tests.quota.requests import sample_requests
 from tests.world import NOW, Tenant, record
@@ -270,6 +270,7 @@ def with_quota(place) -> Tenant:
     sample_cycles.reviewed(place)
     sample_plans.planned(place)
     sample_reclaim.demoted(place)
+    sample_detections.found(place)
     ask = Ask(key="job", account="nlp", person="bob", pool="h100", units=2, labels={"a": "b"})
     times = {"hold_seconds": 60, "lease_seconds": 600, "heartbeat_seconds": 60}
     place.run(SetAdmissionPolicy(**times, interactive_seconds_max=3600), reason="test")

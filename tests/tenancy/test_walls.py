@@ -18,7 +18,7 @@ from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
 from tests.accounting import sample_statements
-from tests.preemption import sample_plans, sample_reclaim
+from tests.preemption import sample_detections, sample_plans, sample_reclaim
 from tests.quota.cycles import sample_cycles
 from tests.quota.requests import sample_requests
 from tests.world import NOW, Tenant, record
@@ -94,6 +94,7 @@ def place(owner) -> Tenant:
     sample_cycles.reviewed(acme)
     sample_plans.planned(acme)
     sample_reclaim.demoted(acme)
+    sample_detections.found(acme)
     told(acme)
     acme.account("keyed")
     from tenancy.commands.accounts import OpenAccount
