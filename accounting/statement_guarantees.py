@@ -19,8 +19,7 @@ from accounting.domain import guarantees, splitting
 from accounting.domain.lines import Guarantee
 from accounting.domain.steps import Spans
 from accounting.queries import evidence_sql as sql
-from accounting.statement_borrowed import borrowed_by_segment
-from accounting.statement_rating import Ground, Place, Segment
+from accounting.statement_rating import Ground, Place, Segment, borrowed_by_segment
 from ledger.sql import server_cursor
 
 ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)

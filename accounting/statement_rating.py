@@ -24,7 +24,8 @@ from accounting.domain.tagging import LABELS, Tagging
 from accounting.queries import rates, taggings
 from accounting.staging import TIER_NAMES
 from accounting.statement_tags import Details
-from accounting.usage_sums import Wanted, added_up
+from accounting.usage_sums import Wanted
+from accounting.use_by_days import added_up_by_days
 from ledger.sql import server_cursor
 
 Place = tuple[UUID, tuple[UUID, ...]]
@@ -239,7 +240,7 @@ def month_use(
         values=told.values,
         memory=any(one.memory_flavor is not None for one in here.card.versions),
     )
-    rows = added_up(wanted)
+    rows = added_up_by_days(wanted, zone=here.zone)
     among = None if accounts is None or not told.moves else frozenset(accounts)
     return _rated(here, segments, told, flavors, rows, among)
 
@@ -256,6 +257,21 @@ def _with_sources(here: Ground, accounts: Collection[UUID], told: Details) -> Co
         if any(source in above for source in sources)
     }
     return [*{*accounts, *below}]
+
+
+def borrowed_by_segment(here: Ground, segments: Sequence[Segment]) -> dict[tuple[UUID, int], int]:
+    """Borrowed use of each pool in each segment, counted from 0, in unit-microseconds."""
+    found: dict[tuple[UUID, int], Decimal] = defaultdict(Decimal)
+    wanted = Wanted(
+        organization_id=here.organization_id,
+        bounds=_bounds(segments),
+        tier="borrowed",
+        by_account=False,
+    )
+    for _, pool, _, number, unit_seconds, _ in added_up_by_days(wanted, zone=here.zone):
+        place = (pool, number - 1)
+        found[place] = money.EXACT.add(found[place], unit_seconds)
+    return {place: int(amount.scaleb(6, money.EXACT)) for place, amount in found.items()}
 
 
 def _bounds(segments: Sequence[Segment]) -> list[datetime]:

@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from accounting import statement_rating
+from accounting.commands.usage import SettleUsage
 from accounting.domain import splitting
 from accounting.importers.record import UNITS_MAX
-from accounting.statement_borrowed import borrowed_by_segment
+from accounting.statement_rating import borrowed_by_segment
 from accounting.usage_sums import SMALL_UNITS
 from ledger import scope
 from quota.commands.admissions import AdmitBatch
@@ -73,6 +74,22 @@ def test_every_day_and_part_of_a_day_has_what_ran_in_it(acme, prices, until):
     acme.use(*rows, now=LATER)
     segments, found = borrowed(acme, now=until if until < END else LATER)
     assert found == by_hand(acme, rows, segments, until)
+
+
+@pytest.mark.parametrize("asked", [timedelta(0), timedelta(hours=7)])
+def test_today_has_what_ran_until_now(acme, asked):
+    """Also when more was settled meanwhile than had ended by the instant that is asked about."""
+    publish(acme, "1", at=START - 200 * DAY)
+    until = START + 17 * DAY + timedelta(hours=9)
+    rows = [row for row in rolled(5) if row["start"] < until]
+    rows.append(
+        record("short", start=until - timedelta(hours=3), hours=2, tier="borrowed", units=11)
+    )
+    acme.use(*rows, now=until)
+    acme.run(SettleUsage(until=until + DAY), now=until + DAY)
+    ask = until + DAY - asked
+    segments, found = borrowed(acme, now=ask)
+    assert found == by_hand(acme, rows, segments, ask)
 
 
 def test_a_corrected_record_counts_as_it_was_corrected(acme):
