@@ -61,6 +61,23 @@ def test_a_scheduler_that_never_answers_draws_its_budget_until_its_plan_lapses(b
     assert settled(busy) == ["lapsed"]
 
 
+def test_units_kept_for_a_scheduler_that_never_answers_are_everybodys_when_its_plan_lapses(busy):
+    """To the second, and without any task: of twenty units asked for, ten were free."""
+    alive(busy, until=60)
+    busy.jobs.release("v0", now=NOW)
+    plan = busy.ask("silent", 20, now=NOW).plan
+    assert (plan.free_units, [one.units for one in plan.actions]) == (10, [10])
+    other = busy.jobs.ask("other", units=10, account="vision", tier="spot")
+    almost = plan.until - timedelta(seconds=1)
+    assert busy.jobs.admit(other, now=almost).denied == 1
+    assert busy.jobs.admit(other, now=plan.until).admitted == 1
+    for _ in range(2):
+        lapse_plans_of(str(busy.place.id))
+    assert settled(busy) == ["lapsed"]
+    assert busy.rows("SELECT count(*) FROM quota_reservation") == [(0,)]
+    assert verification.verify(busy.place.id).findings == []
+
+
 def test_without_any_task_questions_are_answered_as_if_it_had_come(busy):
     plan = busy.ask("job", 20, now=NOW).plan
     late = NOW + timedelta(minutes=16)
