@@ -4,6 +4,7 @@ Records of use are put into the table as they are by SQL, for what is measured i
 """
 
 import random
+import resource
 import statistics
 import time
 from datetime import UTC, datetime, timedelta
@@ -48,20 +49,20 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=10)
 BATCH = 10_000
 
-# A guarantee of 40: busy, idle, idle with peaks, or by the day, in records of six hours.
+# A guarantee of 40: busy, idle, idle with peaks, or by the day, in records of twelve hours.
 _FILL = """
 INSERT INTO accounting_usagerecord (organization_id, batch_id, source_id, account_id, person_id,
     pool_id, content, started_at, ended_at, units, row_no, sign, tier, key)
 SELECT %(organization)s, %(batch)s, %(source)s, a.id, %(batch)s, %(pool)s, %(batch)s, s.at,
-    s.at + interval '6 hours', 1 + (CASE a.n %% 4
+    s.at + interval '12 hours', 1 + (CASE a.n %% 4
         WHEN 0 THEN 20 + (a.n * 7 + i * 13) %% 20
         WHEN 1 THEN (a.n + i) %% 5
         WHEN 2 THEN CASE WHEN (a.n + i) %% 13 = 0 THEN 39 ELSE 1 END
-        ELSE (i / 4 * 7919 + a.n) %% 40 END), a.n * 1000 + i, 1, 0, a.n || '/' || i
+        ELSE (i / 2 * 7919 + a.n) %% 40 END), a.n * 1000 + i, 1, 0, a.n || '/' || i
 FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM tenancy_account
     WHERE organization_id = %(organization)s AND id <> %(root)s) a
-CROSS JOIN generate_series(0, %(days)s * 4 - 1) AS i
-CROSS JOIN LATERAL (SELECT %(start)s::timestamptz + i * interval '6 hours' AS at) s
+CROSS JOIN generate_series(0, %(days)s * 2 - 1) AS i
+CROSS JOIN LATERAL (SELECT %(start)s::timestamptz + i * interval '12 hours' AS at) s
 """
 _DAYS = """
 INSERT INTO accounting_usageday (organization_id, account_id, day, person_id, pool_id, tier,
@@ -109,18 +110,20 @@ def plans(report: Report) -> None:
 
 
 def reclaim(report: Report, superuser_url: str, *, quotas: int = QUOTAS) -> None:
-    """A pass of the default rule, and of one that looks at all 90 days."""
+    """A pass of a rule that looks at all 90 days, and of the default one: each watches, and takes
+    when that is due."""
     organization_id, pool_id = _organization(accounts=quotas, capacity=40 * quotas)
     with psycopg.connect(superuser_url) as owner:
         _fill(owner, organization_id, pool_id)
     try:
-        for days in (3, DAYS - 4):
+        began = NOW
+        for days in (DAYS - 4, 3):
             rule = SetReclaimRule(
                 pool_id=pool_id, window_seconds=days * 86_400, watch_seconds=days * 57_600
             )
-            execute(rule, _context(organization_id, NOW))
-            for hours in (0, 24 * days // 3):
-                at = NOW + timedelta(hours=hours)
+            execute(rule, _context(organization_id, began))
+            for hours in (0, 8 * days):
+                at = began + timedelta(hours=hours)
                 start, own = time.perf_counter(), time.process_time()
                 done = execute(RunReclaim(pool_id=pool_id), _context(organization_id, at)).result
                 report.add(
@@ -129,10 +132,16 @@ def reclaim(report: Report, superuser_url: str, *, quotas: int = QUOTAS) -> None
                     "s",
                     at_most=30,
                     note=f"{done.watched} watched, {done.demoted} demoted, "
-                    f"{time.process_time() - own:.1f} s in Python",
+                    f"{time.process_time() - own:.1f} s of CPU in Python, at most {_most_mb()} MB",
                 )
+            began = at
     finally:
         _empty(superuser_url, organization_id)
+
+
+def _most_mb() -> int:
+    """Memory of this process at its highest so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _server() -> psutil.Process:
@@ -238,10 +247,10 @@ def _fill(owner: psycopg.Connection, organization_id: UUID, pool_id: UUID) -> No
         "root": root,
         "batch": new_id(),
         "source": new_id(),
-        "days": DAYS + 40,
+        "days": DAYS + 30,
         "start": start,
     }
-    partitions.ensure(start.date(), (NOW + timedelta(days=41)).date())
+    partitions.ensure(start.date(), (NOW + timedelta(days=31)).date())
     owner.execute(_FILL, values)
     owner.execute(_DAYS, values)
     owner.commit()
