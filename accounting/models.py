@@ -5,6 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from accounting.budget_models import Budget, BudgetAlert, BudgetVersion, CostDay, CostMonth
+from accounting.comparison_models import ComparisonRule
 from accounting.export_models import Export, ExportSchedule
 from accounting.rate_models import RateGrade, RateLine, RateVersion
 from accounting.statement_models import (
@@ -22,6 +23,7 @@ __all__ = (
     "BudgetAlert",
     "BudgetVersion",
     "Commitment",
+    "ComparisonRule",
     "CostDay",
     "CostMonth",
     "Credit",

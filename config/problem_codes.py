@@ -61,6 +61,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "comment_too_long": (400, "A comment has at most `maximum` characters."),
     "commitment_ends_already": (422, "The commitment ends with `until_month` already."),
     "commitment_unknown": (404, "There is no such commitment."),
+    "comparison_malformed": (400, "A word of the comparison is none of those there are."),
     "content_type_unsupported": (415, "Another content type, charset or encoding is needed."),
     "currency_fixed": (
         422,

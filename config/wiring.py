@@ -5,6 +5,7 @@ import importlib
 from accounting import ports as accounting_ports
 from accounting import verification as accounting_verification
 from accounting.budget_projectors import PROJECTORS as BUDGETS
+from accounting.comparison_projectors import PROJECTORS as COMPARISON
 from accounting.export_projectors import PROJECTORS as EXPORTS
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
@@ -61,6 +62,7 @@ COMMAND_MODULES = (
     "accounting.commands.rates",
     "accounting.commands.statements",
     "accounting.commands.taggings",
+    "accounting.commands.comparison",
     "accounting.commands.budgets",
     "accounting.commands.budget_watch",
     "accounting.commands.exports",
@@ -103,6 +105,7 @@ def connect() -> None:
     projection.register(RATES)
     projection.register(STATEMENTS)
     projection.register(TAGGINGS)
+    projection.register(COMPARISON)
     projection.register(EXPORTS)
     projection.register(BUDGETS)
     projection.register(PREEMPTION)

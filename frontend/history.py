@@ -145,6 +145,7 @@ SENTENCES = {
     "rates.published": "Rates in {currency} published, from {effective_from}",
     "rates.withdrawn": "Rates that did not hold yet withdrawn",
     "rates.grade_set": "Rate grade of {account_id} set to {grade} from {effective_from}",
+    "comparison.policy_set": "Leads may compare teams: {reach}, figures {figures}, named {named}",
     "usage.tagged": "Use of {account_id} from {since} through {until} tagged: project {project}, "
     "model {model}, workload {workload}; charged to {to_account_id}",
     "usage.untagged": "A tagging of past use taken back",

@@ -57,6 +57,7 @@ _SETTINGS = (
     ("People and roles", "people", "people", "p", READ),
     ("API tokens", "tokens", "key", "t", TOKEN_WRITE),
     ("Routing of requests", "request_policy", "diagram-3", "o", POLICY_WRITE),
+    ("Comparison of teams", "comparison_policy", "people", "y", POLICY_WRITE),
     ("Times of admission", "admission_times", "clock-history", "i", POOL_WRITE),
 )
 

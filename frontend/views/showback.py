@@ -24,7 +24,7 @@ from frontend.showback_words import why_changed
 from frontend.standing import accounts_below
 from frontend.views.budgets import account_budgets
 from ledger.errors import Invalid, NotFound
-from tenancy.domain.roles import RATE_WRITE, READ, USE_TAG
+from tenancy.domain.roles import RATE_WRITE, READ, TEAM_COMPARE, USE_TAG
 
 NOBODY = "What an account is charged is shown to people with a role on it or above it."
 
@@ -114,6 +114,7 @@ def showback(request: PageRequest) -> HttpResponse:
             "dimensions": DIMENSIONS,
             "cells": [(cell, _tag_with(cell, by)) for cell in cells[:CELLS_SHOWN]],
             "sees_all": here.may(READ, here.organization.root_account_id),
+            "may_compare": TEAM_COMPARE in here.held,
             "may_tag": here.may(USE_TAG, account.id),
             "cells_left": len(cells) - CELLS_SHOWN,
             "linked": [name for name in by if name in ("team", "account")],

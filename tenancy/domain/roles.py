@@ -41,6 +41,8 @@ BUDGET_WRITE = "budget:write"
 BUDGET_DIVIDE = "budget:divide"
 """Give the accounts below budgets, within the account's own."""
 USE_TAG = "use:tag"
+TEAM_COMPARE = "team:compare"
+"""See one's own teams beside others, as far as the organization's policy lets leads."""
 REQUEST_WRITE = "request:write"
 REQUEST_REVIEW = "request:review"
 TAKE_PART = "person"
@@ -59,10 +61,11 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             REQUEST_WRITE,
             BUDGET_DIVIDE,
             USE_TAG,
+            TEAM_COMPARE,
             Scope.EXPORT_READ,
         }
     ),
-    Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW}),
+    Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW, TEAM_COMPARE}),
     Role.FINANCE: frozenset(
         {
             READ,
@@ -71,6 +74,7 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             RATE_WRITE,
             BUDGET_WRITE,
             USE_TAG,
+            TEAM_COMPARE,
             Scope.EXPORT_READ,
         }
     ),
@@ -84,6 +88,7 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             POLICY_WRITE,
             POOL_WRITE,
             USE_TAG,
+            TEAM_COMPARE,
             BUDGET_WRITE,
             REQUEST_WRITE,
             REQUEST_REVIEW,
@@ -94,7 +99,9 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             Scope.EXPORT_READ,
         }
     ),
-    Role.AUDITOR: frozenset({READ, LEDGER_READ, Scope.PRIORITY_READ, Scope.EXPORT_READ}),
+    Role.AUDITOR: frozenset(
+        {READ, LEDGER_READ, TEAM_COMPARE, Scope.PRIORITY_READ, Scope.EXPORT_READ}
+    ),
 }
 
 

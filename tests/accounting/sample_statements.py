@@ -10,6 +10,7 @@ from accounting.commands.statements import (
     SetStatementTerms,
     StartClose,
 )
+from accounting.commands.comparison import SetComparisonPolicy
 from accounting.commands.taggings import TagUsage, UseChosen
 from tests.accounting import sample_rates
 from tests.world import NOW, Tenant, record
@@ -25,8 +26,8 @@ def tagging(tenant: Tenant) -> TagUsage:
 
 
 def closed(tenant: Tenant) -> None:
-    """October is closed with a line and its parts; terms, a credit, a commitment
-    and a tagging hold."""
+    """October is closed with a line and its parts; terms, a credit, a commitment,
+    a tagging and a comparison hold."""
     sample_rates.publish(tenant, effective_from=NOW - timedelta(days=60))
     tenant.use(record("october", start=NOW - timedelta(days=40)))
     terms = {"idle_share": Decimal(1), "lending_share": Decimal(0)}
@@ -37,6 +38,7 @@ def closed(tenant: Tenant) -> None:
         GrantCredit(**nlp, about=OCTOBER),
         AgreeCommitment(**nlp, from_month=NOVEMBER),
         tagging(tenant),
+        SetComparisonPolicy(reach="department", figures=("utilization",), named=False),
         StartClose(
             month=OCTOBER,
             accept=("telemetry_missing", "unrated_use", "records_rejected", "records_contradict"),
