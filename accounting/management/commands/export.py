@@ -42,9 +42,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask for the export, make it, copy the file out."""
-        organization = organization_meant(options["organization"])
         now = datetime.now(UTC)
         try:
+            organization = organization_meant(options["organization"])
             with scope.reading(organization.id):
                 name = options["account"]
                 account_id = organization.root_account_id
