@@ -155,6 +155,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "name_length": (400, "A review's name has 1 to `maximum` printable characters."),
     "name_malformed": (400, "A name has up to 64 letters, digits and _ . @ + -."),
     "name_taken": (409, "A pool or flavor has the name."),
+    "name_too_long": (400, "A name has at most `limit` characters."),
     "nobody_to_ask": (422, "Fewer than `needed` people may approve it; no lead can be asked."),
     "not_a_lead": (403, "Only a lead of the account, or of one above it, answers for it."),
     "not_a_reviewer": (403, "You review nothing on the account."),

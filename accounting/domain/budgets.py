@@ -228,12 +228,12 @@ class Figures:
     @property
     def remaining(self) -> Decimal:
         """What is left; never below 0."""
-        return max(Decimal(0), self.amount - self.spent)
+        return self.amount - min(self.amount, self.spent)
 
     @property
     def overspent(self) -> Decimal:
         """What was spent beyond it; never below 0."""
-        return max(Decimal(0), self.spent - self.amount)
+        return self.spent - min(self.amount, self.spent)
 
     @property
     def share(self) -> Fraction:

@@ -22,7 +22,7 @@ WHY = {"reason": "as planned"}
 
 def block(name: str) -> dict:
     """An example of the guide."""
-    return json.loads(re.search(rf"```json {name}\n(.+?)```", GUIDE, re.S)[1])
+    return json.loads(re.search(rf"```json {name}\n(.+?)```", GUIDE, re.DOTALL)[1])
 
 
 @pytest.fixture
