@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 from decimal import Decimal
 
+from accounting.commands.exports import FinishExport, RequestExport, SetExportSchedule
 from accounting.commands.statements import (
     AgreeCommitment,
     CloseMonth,
@@ -47,3 +48,15 @@ def closed(tenant: Tenant) -> None:
         tenant.run(command, reason="test")
     while not tenant.run(CloseMonth(month=OCTOBER)).result.closed:
         pass
+    exported(tenant)
+
+
+def exported(tenant: Tenant) -> None:
+    """Two exports were asked for, one was made; nlp has a schedule."""
+    wish = {"account_id": tenant.accounts["nlp"], "month": OCTOBER, "format": "csv"}
+    tenant.run(RequestExport(**wish, what="focus"))
+    made = tenant.run(RequestExport(**wish, what="lines")).result
+    facts = {"rows": 1, "size": 9, "digest": "0" * 64, "state": "closed", "total": Decimal("1.5")}
+    tenant.run(FinishExport(export_id=made.export_id, **facts))
+    schedule = SetExportSchedule(account_id=tenant.accounts["nlp"], files=(("lines", "csv"),))
+    tenant.run(schedule)
