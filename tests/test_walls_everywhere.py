@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from accounting.commands.exports import RequestExport
 from ledger import scope, store
 from ledger.sql import server_cursor
 from quota.commands.cycles import OpenCycle
@@ -63,6 +64,11 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
     acme.run(SetQuota(**place, guaranteed=3), reason=SECRET)
     review = OpenCycle(account_id=acme.root, name=SECRET, deadline=NOW + timedelta(days=7))
     opened = acme.run(review, by=acme.actor("otto"), reason=SECRET).result
+    wish = RequestExport(
+        account_id=acme.accounts["vision"], month=NOW.date().replace(day=1), what="records",
+        format="csv",
+    )  # fmt: skip
+    exported = acme.run(wish).result
     acme.token(Scope.PRIORITY_READ, now=datetime.now(UTC))
     with scope.reading(acme.id), server_cursor() as cursor:
         token_id = cursor.execute("SELECT id FROM tenancy_apitoken").fetchone()[0]
@@ -80,6 +86,7 @@ def secrets_of_acme(acme: Tenant) -> dict[str, str]:
         "batch_id": str(stored.batch_id),
         "cycle_id": str(opened.cycle_id),
         "account_id": str(acme.accounts["vision"]),
+        "export_id": str(exported.export_id),
         "person_id": str(person.result.person_id),
         "pool_id": str(acme.pools["h100"]),
         "detection_id": sample_detections.found(acme, key=f"{SECRET}-idle"),
