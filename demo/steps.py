@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from demo import clusters, history, quota_history, request_history
+from demo import clusters, history, quota_history, reclaim_history, request_history
 from demo.quota_history import OPERATOR
 from demo.tenant import Tenant
 from demo.values import Demo
@@ -90,6 +90,7 @@ def between_reports(
         run = partial(tenant.run, told.command, told.step, at=told.at, by=reporters[told.cluster])
         steps.append((told.at, run))
     steps += request_history.steps(tenant, now=now)
+    steps += reclaim_history.steps(tenant, now=now)
     return sorted(steps, key=lambda one: one[0])
 
 

@@ -274,6 +274,7 @@ def test_requests_reviews_and_prices_tell_a_story(var: Path) -> None:
     )
     assert [one for one in states if one[1] != "submitted"] == [
         ("translation", "provisioned"),
+        ("data-engine", "provisioned"),
         ("code-tools", "provisioned"),
         ("climate", "rejected"),
         ("protein-design", "countered"),
@@ -303,6 +304,14 @@ def test_requests_reviews_and_prices_tell_a_story(var: Path) -> None:
     roles = {login["role"] for login in content(var)["logins"]}
     assert any(role.startswith("lead of pretraining") for role in roles)
     assert any(role.startswith("approver of foundation") for role in roles)
+
+
+def test_idle_guarantees_are_in_every_stage(var: Path) -> None:
+    load()
+    states = rows("meridian", "SELECT state FROM preemption_reclaimstate ORDER BY state")
+    assert [state for (state,) in states] == [
+        *("demoted", "justified", "restored", "returned", "watched")
+    ]
 
 
 def test_after_a_long_pause_what_runs_counts_again() -> None:
