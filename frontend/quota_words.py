@@ -19,6 +19,7 @@ class Explained:
         obtainable: what it could still get: what its entitlement leaves and the pool has free.
         stop: the limit behind `obtainable`, and what can be done about it.
         reserved: what is set aside for jobs of the account itself.
+        aside: units set aside for jobs here and below, as far as they flow up in `standing.used`.
     """
 
     pool: Pool
@@ -29,6 +30,7 @@ class Explained:
     obtainable: int
     stop: Stop
     reserved: tuple[Reserved, ...] = ()
+    aside: int = 0
 
     @property
     def kept(self) -> int:
@@ -43,8 +45,8 @@ class Explained:
         promised = f"Promised {one.quota.guaranteed:,} units"
         if below > 0:
             promised += f" of its own and {below:,} that accounts below lend it"
-        kept = ", with what is set aside for jobs" if self.kept else ""
-        parts = [promised, f"{one.used:,} in use here and below{kept}"]
+        how = "in use or set aside for jobs" if self.aside else "in use"
+        parts = [promised, f"{one.used:,} {how} here and below"]
         if one.borrowed:
             parts.append(f"{one.borrowed:,} of them borrowed")
         if one.overshoot:
@@ -60,6 +62,7 @@ def explain(
     free: int,
     above: Above | None = None,
     reserved: tuple[Reserved, ...] = (),
+    aside: int = 0,
 ) -> Explained:
     """Put an account's standing in words.
 
@@ -68,6 +71,7 @@ def explain(
         free: units of the pool on which nothing runs and that are set aside for nobody.
         above: the account whose limit decides, where that is another.
         reserved: what is set aside for jobs of the account itself.
+        aside: units set aside for jobs here and below.
     """
     limit = standing.quota.borrowing_limit
     idle = max(0, standing.subtree - standing.used)
@@ -82,4 +86,5 @@ def explain(
         obtainable=obtainable,
         stop=stop_of(standing, free=free, above=above),
         reserved=reserved,
+        aside=aside,
     )

@@ -70,8 +70,8 @@ def stop_of(one: AccountStanding, *, free: int, above: Above | None = None) -> S
         claim = " A job within the guarantee makes borrowers give way."
         return Stop(
             "capacity",
-            f"Its quota would allow {one.available:,}, but only {free:,} units are free: others "
-            f"use the rest.{claim if one.used < one.subtree else ''}",
+            f"Its quota would allow {one.available:,}, but only {free:,} units are free: the "
+            f"rest is in use or set aside.{claim if one.used < one.subtree else ''}",
             "More becomes free as jobs end.",
         )
     if limit is not None and one.used + one.available >= one.subtree + limit:

@@ -139,6 +139,7 @@ def _explained(
             free=base.free(column),
             above=above_of(base, place, column),
             reserved=base.kept_for(place, column),
+            aside=base.aside_below(place, column),
         )
         beside_it = level(base, beside, column, seen=seen) if len(beside) > 1 else None
         yield pool_id, one, beside_it

@@ -28,7 +28,8 @@ _STANDING = {name: value for name, value in _QUOTA.items() if name != "account"}
     "stopped_by": {
         "limit": "capacity",
         "account": None,
-        "detail": "Its quota would allow 30, but only 12 units are free: others use the rest.",
+        "detail": "Its quota would allow 30, but only 12 units are free: the rest is in use or set "
+        "aside.",
         "way_out": "Wait for jobs to end; what borrows or runs as spot has to give way.",
     },
     "level": {

@@ -13,7 +13,7 @@ import numpy as np
 from ledger.errors import NotFound
 from quota.domain.binding import Binding, binding
 from quota.domain.promise import Promise, promise_of
-from quota.domain.tree import QuotaTree, Standing, evaluate
+from quota.domain.tree import NO_PARENT, QuotaTree, Standing, evaluate
 from quota.domain.values import Pool, Quota
 from quota.loading.quotas import due_among
 from quota.queries import warm
@@ -104,6 +104,16 @@ class Ground:
         account = self.nodes[row][0]
         here = self.reserved.get(self.pool_ids[column], ())
         return tuple(one for one in here if one.account_id == account)
+
+    def aside_below(self, row: int, column: int) -> int:
+        """Entitled units that are set aside in a pool for jobs of an account or of one below it."""
+        parent, found = self.tree.shape.parent, 0
+        for one in self.reserved.get(self.pool_ids[column], ()):
+            here = self.row_of.get(one.account_id, NO_PARENT) if one.tier != "spot" else NO_PARENT
+            while here not in (row, NO_PARENT):
+                here = int(parent[here])
+            found += one.units if here == row else 0
+        return found
 
     def binding(self, row: int, column: int) -> Binding:
         """Whose limit decides what an account could still get by right."""

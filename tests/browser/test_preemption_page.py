@@ -37,7 +37,10 @@ def place(acme: Tenant, live_server, monkeypatch) -> Tenant:
     first = it.ask("trainer", 5, now=now - timedelta(minutes=2)).plan
     report = PreemptionReport(key=first.actions[0].key, outcome="done", lost_seconds=2700)
     it.report(first, report, now=now - timedelta(minutes=2))
-    it.ask("waiting", 10, now=now - timedelta(minutes=1))
+    it.confirm(first, now=now - timedelta(minutes=2))
+    waiting = it.ask("waiting", 10, now=now - timedelta(minutes=1)).plan
+    it.report(waiting, (waiting.actions[0].key, "done"), now=now - timedelta(minutes=1))
+    it.ask("older", 5, now=now - timedelta(seconds=50), aged=True)
     it.ask("urgent", 20, now=now, override="the demo on Friday", by="otto")
     return acme
 
@@ -50,7 +53,10 @@ def test_the_board_is_accessible(
     sign_in(page, place, "otto")
     for name, address in (
         ("board", "/preemption"),
-        ("account", "/preemption?account=vision"),
+        ("taken", "/preemption/taken?account=research"),
+        ("taken-nothing", "/preemption/taken?account=serving"),
+        ("set-aside", "/capacity/h100"),
+        ("set-aside-quota", "/accounts/nlp/quota"),
         ("override", "/preemption/override"),
     ):
         page.goto(address)

@@ -166,7 +166,7 @@ def test_what_lies_below_comes_in_pages_and_is_searched(acme, browse):
     [
         ("/capacity", 22),
         ("/capacity/b200", 33),
-        ("/accounts/research/quota", 32),
+        ("/accounts/research/quota", 33),
         ("/allocations", 22),
         ("/allocations/new", 24),
     ],

@@ -36,7 +36,7 @@ def test_an_operator_sees_budgets_plans_and_what_was_taken(place, browse):
     numbers = ("5", "10", "20", "5")
     assert "".join(f'<td class="num">{one}</td>' for one in numbers) in text
     assert "waiting" in text and "0 of 2" in text
-    assert "trainer" in text and "spot, saved itself and waits anew" in text
+    assert "trainer" in text and "saved itself and waits anew" in text
     part = browse(place, "otto").get(PAGE, headers=HTMX).content.decode()
     assert "<html" not in part and 'id="board"' in part
 

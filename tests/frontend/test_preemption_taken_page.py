@@ -47,7 +47,7 @@ def test_sums_rules_and_costs_over_the_month(place, browse):
     assert "<dt>Times</dt><dd>7</dd>" in text and "<dt>Units taken</dt><dd>35</dd>" in text
     # 5 units x 2,700 s x 2 an hour were reported; six told nothing.
     assert "<dd>7.50 <small>6 not reported</small></dd>" in text
-    assert "spot, saved itself and waits anew" in text
+    assert "saved itself and waits anew" in text
     assert "5 of 20" in text and "10 of 20" in text and "15 of 20" in text
     assert "passed: the demo on Friday" in text and "asked by otto" in text
     assert "35 units were taken from 2026-11-01 to 2026-11-29, most on 2026-11-29" in text
