@@ -335,7 +335,8 @@ class Unrated(msgspec.Struct, kw_only=True):
 
 
 class Statement(msgspec.Struct, kw_only=True):
-    """A month of an account with everything below it. `digest` once it is closed."""
+    """A month of an account with everything below it. `digest` once it is closed; `expected`:
+    adjustments it would get if it closed now, at most 500, in no sum."""
 
     account: str
     month: str
@@ -345,6 +346,7 @@ class Statement(msgspec.Struct, kw_only=True):
     list_amount: Decimal
     kinds: dict[KindName, Decimal]
     unrated: list[Unrated]
+    expected: list[LineFacts]
     digest: str | None
     lines: list[LineFacts]
     next: str | None

@@ -275,6 +275,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "tier_unknown": (400, "A tier is guaranteed, borrowed or spot."),
     "time_invalid": (400, "An instant is not RFC 3339."),
     "time_without_zone": (400, "An instant names no zone."),
+    "time_zone_fixed": (422, "The organization's time zone is `time_zone` for good."),
     "to_account_missing": (400, "A transfer names who receives."),
     "to_account_unused": (400, "Only a transfer has a receiver."),
     "token_expired": (401, "The token has expired. Rotate it."),

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from accounting import wire_money as wire
 from accounting.api.money_reading import (
     ACCOUNT,
+    LIMIT_MAX,
     PAGING,
     Asked,
     MoneyOperation,
@@ -21,6 +22,7 @@ from accounting.domain import lines, splitting
 from accounting.domain.lines import Kind, Line
 from accounting.queries import records, showback
 from accounting.queries import statements as queries
+from accounting.queries.expected import expected_adjustments
 from accounting.queries.showback import Showback
 from accounting.queries.statements import StatementRow
 from accounting.queries.usage import UsageFilter
@@ -123,6 +125,7 @@ class StatementOperation(MoneyOperation):
             asked = self.asked(request, caller, month=month, account=account)
             found = showback.showback(here, asked.account.id, asked.first, now=asked.now)
             names = showback.names_of(here)
+            more = expected_adjustments(here, found, now=asked.now)
         shown = found.lines[place : place + limit]
         more = place + limit < len(found.lines)
         return self.respond(
@@ -135,6 +138,7 @@ class StatementOperation(MoneyOperation):
                 list_amount=found.total.list_amount,
                 kinds={str(kind): amount for kind, amount in showback.by_kind(found).items()},
                 unrated=unrated_facts(found, names),
+                expected=[line_facts(line, names) for line in more.lines[:LIMIT_MAX]],
                 digest=found.digest,
                 lines=[line_facts(line, names) for line in shown],
                 next=cursors.next_address(request, place + limit) if more else None,

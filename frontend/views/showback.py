@@ -16,6 +16,7 @@ from accounting.queries import budgets as budget_queries
 from accounting.queries import cost_marks, glance, rates
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
+from accounting.queries.expected import expected_adjustments
 from accounting.queries.showback import DIMENSIONS, WHOLE, Cell
 from frontend import parameters, showback_charts
 from frontend.pages import PageRequest, page, render
@@ -114,6 +115,7 @@ def showback(request: PageRequest) -> HttpResponse:
             "dimensions": DIMENSIONS,
             "cells": [(cell, _tag_with(cell, by)) for cell in cells[:CELLS_SHOWN]],
             "sees_all": here.may(READ, here.organization.root_account_id),
+            "expected": expected_adjustments(here.id, found, now=here.now),
             "may_compare": TEAM_COMPARE in here.held,
             "may_tag": here.may(USE_TAG, account.id),
             "cells_left": len(cells) - CELLS_SHOWN,

@@ -280,6 +280,17 @@ def test_making_the_organization(db: None, run: Run) -> None:
     assert "nothing to change" in run(SAMPLE, *facts)
 
 
+def test_currency_and_time_zone_of_an_organization_never_change(db: None, run: Run) -> None:
+    facts = ("--organization", "new", "--create-organization")
+    zone = ("--time-zone", "Europe/Zurich")
+    run(SAMPLE, *facts, "--currency", "CHF", *zone)
+    with pytest.raises(CommandError, match="currency of new is CHF for good"):
+        run(SAMPLE, *facts, "--currency", "EUR", *zone)
+    with pytest.raises(CommandError, match="time zone of new is Europe/Zurich for good"):
+        run(SAMPLE, *facts, "--currency", "CHF", "--time-zone", "Asia/Tokyo")
+    run(SAMPLE, *facts, "--currency", "CHF", *zone)
+
+
 def test_standard_input_and_guessed_formats(
     lab: Tenant, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

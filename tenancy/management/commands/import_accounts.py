@@ -12,7 +12,8 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ledger.errors import DomainError, Invalid
+from ledger import scope
+from ledger.errors import DomainError, Invalid, Refused
 from ledger.execution import Context, execute
 from ledger.ids import new_id
 from ledger.types import SYSTEM
@@ -112,6 +113,7 @@ class Command(BaseCommand):
             )
         known = queries.organization_id_by_slug(slug)
         if known is not None:
+            _check_fixed(known, options)
             return known
         context = Context(
             organization_id=new_id(),
@@ -168,6 +170,27 @@ class Command(BaseCommand):
             self.stdout.write(f"  {count:>7}  {kind}")
         if dry_run:
             self.stdout.write("This was a dry run; nothing was changed.")
+
+
+def _check_fixed(organization_id: UUID, options: dict[str, Any]) -> None:
+    """What statements stand on never changes: amounts of two currencies could not be added, and
+    months of two time zones would overlap.
+
+    Raises:
+        Refused: `currency_fixed`, `time_zone_fixed`.
+    """
+    with scope.reading(organization_id):
+        facts = queries.organization(organization_id)
+    for name, words in (("currency", "currency"), ("time_zone", "time zone")):
+        have = getattr(facts, name)
+        if options[name] != have:
+            raise Refused(
+                f"{name}_fixed",
+                f"The {words} of {facts.slug} is {have} for good. Leave it as it is, or create "
+                "another organization.",
+                field=name,
+                facts={name: have},
+            )
 
 
 def _read(file: str) -> list[str]:

@@ -1,0 +1,59 @@
+"""Adjustments that an open month would get if it closed now. Runs inside `scope.reading`.
+
+They are shown beside the month and are in none of its sums: until it closes, more may come. Every
+closed month that something came for since the last close is worked out anew for them, as the close
+will do, so they cost as much as those months; where nothing came late, one question says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from accounting import statement_close
+from accounting.domain import money
+from accounting.domain.lines import Line
+from accounting.domain.statements import in_order
+from accounting.queries import statements as queries
+from accounting.queries.showback import Showback
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is expected, about which closed months."""
+
+    lines: tuple[Line, ...]
+    months: tuple[date, ...]
+
+    @property
+    def amount(self) -> Decimal:
+        """What they add up to."""
+        return money.total([line.amount for line in self.lines])
+
+
+NOTHING = Expected((), ())
+
+
+def expected_adjustments(organization_id: UUID, found: Showback, *, now: datetime) -> Expected:
+    """Of the account of `found` and all below it; nothing but for the month that closes next, or
+    is closing."""
+    if found.state == "closed" or not _is_next(organization_id, found):
+        return NOTHING
+    late = queries.months_with_late_use(organization_id, found.month)
+    lines: list[Line] = []
+    for month in late:
+        lines += statement_close.late_lines(organization_id, month, now=now)
+    own = in_order([line for line in lines if found.account in line.key.above])
+    return Expected(tuple(own), tuple(_about(own)))
+
+
+def _is_next(organization_id: UUID, found: Showback) -> bool:
+    rows = queries.closes(organization_id, limit=1)
+    if not rows:
+        return False
+    return found.month.first in (rows[0].month, queries.turn(rows, this_month=found.month.first))
+
+
+def _about(lines: Sequence[Line]) -> list[date]:
+    return sorted({line.about for line in lines if line.about is not None})
