@@ -125,7 +125,7 @@ class StatementOperation(MoneyOperation):
             asked = self.asked(request, caller, month=month, account=account)
             found = showback.showback(here, asked.account.id, asked.first, now=asked.now)
             names = showback.names_of(here)
-            more = expected_adjustments(here, found, now=asked.now)
+            late = expected_adjustments(here, found, now=asked.now)
         shown = found.lines[place : place + limit]
         more = place + limit < len(found.lines)
         return self.respond(
@@ -138,7 +138,7 @@ class StatementOperation(MoneyOperation):
                 list_amount=found.total.list_amount,
                 kinds={str(kind): amount for kind, amount in showback.by_kind(found).items()},
                 unrated=unrated_facts(found, names),
-                expected=[line_facts(line, names) for line in more.lines[:LIMIT_MAX]],
+                expected=[line_facts(line, names) for line in late.lines[:LIMIT_MAX]],
                 digest=found.digest,
                 lines=[line_facts(line, names) for line in shown],
                 next=cursors.next_address(request, place + limit) if more else None,

@@ -65,7 +65,9 @@ PERMISSIONS: dict[Role, frozenset[str]] = {
             Scope.EXPORT_READ,
         }
     ),
-    Role.APPROVER: frozenset({READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW, TEAM_COMPARE}),
+    Role.APPROVER: frozenset(
+        {READ, Scope.PRIORITY_READ, LEDGER_READ, REQUEST_REVIEW, TEAM_COMPARE}
+    ),
     Role.FINANCE: frozenset(
         {
             READ,
