@@ -49,7 +49,7 @@ def test_sums_rules_and_costs_over_the_month(place, browse):
     assert "<dd>7.50 <small>6 not reported</small></dd>" in text
     assert "saved itself and waits anew" in text
     assert "5 of 20" in text and "10 of 20" in text and "15 of 20" in text
-    assert "passed: the demo on Friday" in text and "asked by otto" in text
+    assert "past the budgets: the demo on Friday" in text and "asked by otto" in text
     assert "35 units were taken from 2026-11-01 to 2026-11-29, most on 2026-11-29" in text
     assert "trainer-0" in text and "spot-00" in text
     # 660 s until spot-00 lost, 30 s a checkpoint: sqrt(2 x 30 x 660)
