@@ -52,6 +52,7 @@ def charged(acme: Tenant, live_server) -> Tenant:
     acme.use(*records, now=now)
     acme.person("fay")
     acme.role("fay", "finance")
+    acme.role("fay", "operator")
     return acme
 
 
@@ -62,6 +63,10 @@ PAGES = {
     "rates-publish": "/rates/publish",
     "closes": "/showback/closes",
     "charging": "/showback/charging",
+    "tags": "/showback/tags?account=nlp",
+    "organization-month": "/showback/organization",
+    "comparison": "/showback/comparison",
+    "comparison-policy": "/settings/comparison",
 }
 
 
@@ -100,4 +105,21 @@ def test_a_drill_down_changes_in_place_and_prices_are_tried(page, sign_in, charg
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview")).to_contain_text("instead of")
     screenshot(page, "rates-preview")
+    assert_accessible(page)
+
+
+def test_untagged_use_is_tried_and_tagged(page, sign_in, charged):
+    sign_in(page, charged, "fay")
+    page.goto("/showback?account=nlp&by=project")
+    settle(page)
+    page.get_by_role("link", name="untagged").first.click()
+    page.get_by_label("Project").fill("found-again")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#preview")).to_contain_text("Records that fit")
+    screenshot(page, "tags-preview")
+    assert_accessible(page)
+    page.get_by_label("Reason", exact=True).fill("forgotten by the launcher")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#taggings-title").locator("xpath=../..")).to_contain_text("found-again")
+    screenshot(page, "tags-saved")
     assert_accessible(page)

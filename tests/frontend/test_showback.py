@@ -94,6 +94,49 @@ def test_a_closed_month_is_final_and_prints(place, browse):
     assert re.search(figures, before)[1] == re.search(figures, printed)[1]
 
 
+def test_what_comes_late_is_expected_before_the_next_close(place, browse):
+    close(place)
+    late = record("late", units=8, hours=10, start=START + timedelta(days=20))
+    place.use(late, now=LATER + timedelta(days=2))
+    words = text(browse(place, "alice").get("/showback?month=2026-11"))
+    assert "More became known of 2026-10 since it was closed" in words
+    assert "Adjustment" not in words.split("At a glance")[1].split("Expected")[0]
+
+
+def test_the_month_in_figures(place, browse):
+    spot = record("spot", units=2, hours=10, start=NOW - timedelta(days=3), tier="spot",
+                  productive_util=Decimal("0.5"))  # fmt: skip
+    place.use(spot, now=NOW)
+    words = text(browse(place, "alice").get("/showback?month=2026-11"))
+    assert "Spot on h100 2 a unit-h; 4 a productive hour" in words
+    assert "Preemption tax 0.00" in words and "Discount earned 0" in words
+    assert "than in the month before" in words
+    printed = text(browse(place, "alice").get("/showback?month=2026-11&view=print"))
+    assert "4 a productive hour" in printed and "Guarantee used" in printed
+
+
+def test_finance_ends_a_commitment_early(place, browse):
+    fay = browse(place, "fay")
+    agreed = {"what": "commitment", "commitment-account": "nlp", "commitment-reason": "deal",
+              "commitment-amount": "9000", "commitment-from_month": "2026-11"}  # fmt: skip
+    save(fay, "/showback/charging", **agreed)
+    page = fay.get("/showback/charging").content.decode()
+    chosen = re.search(r'<option value="([0-9a-f-]{36})"', page)[1]
+    ending = {"what": "ending", "ending-commitment": chosen, "ending-last_month": "2026-11",
+              "ending-charge": "500", "ending-reason": "over"}  # fmt: skip
+    before = text(fay.get("/showback?account=nlp&month=2026-11"))
+    assert save(fay, "/showback/charging", **ending).status_code == 302
+    assert "nlp 2026-11 2026-11 9,000.00 500.00" in text(fay.get("/showback/charging"))
+    after = text(fay.get("/showback?account=nlp&month=2026-11"))
+    amount = r"Commitment ([\d,.]+)"
+    charged = [Decimal(re.search(amount, one)[1].replace(",", "")) for one in (before, after)]
+    assert charged[1] - charged[0] == 500
+    later = text(fay.get("/showback?account=nlp&month=2026-12"))
+    assert not re.search(amount, later)
+    again = save(fay, "/showback/charging", **ending)
+    assert again.status_code == 400 and "Select a valid choice" in text(again)
+
+
 def test_finance_closes_a_month_on_its_page(place, browse):
     promise(place, "vision", 5, pool="a100")
     fay = browse(place, "fay")
