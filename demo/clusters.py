@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from accounting.importers.record import ImportedRecord
+from demo import working
 from quota import wire
 from quota.commands.admissions import AdmitBatch
 from quota.commands.allocations import HeartbeatAllocations, ReleaseAllocations, StartAllocations
@@ -85,12 +86,12 @@ def _beats(
     records: list[ImportedRecord], cluster: str, *, since: datetime, now: datetime
 ) -> Iterator[Told]:
     at, number = since + BEAT, 1
+    odd = working.odd_ones(records, now=now)
+    ordered = sorted(records, key=lambda one: one.key)
     while at <= now:
-        alive = sorted(
-            one.key for one in records if one.start < at and (one.end is None or one.end > at)
-        )
+        alive = [one for one in ordered if one.start < at and (one.end is None or one.end > at)]
         if alive:
-            beats = tuple(wire.HeartbeatMessage(key=key) for key in alive)
+            beats = tuple(working.beat(one, odd, at=at, now=now) for one in alive)
             command = HeartbeatAllocations(messages=beats)
             yield Told(at=at, cluster=cluster, step=f"beat/{cluster}/{number}", command=command)
         # The last one is at `now`, so that every lease is whole when somebody looks.

@@ -19,7 +19,7 @@ from accounting import importing
 from accounting.importers import sacct
 from accounting.importers.formats import text_lines
 from accounting.importers.record import ImportedRecord
-from demo import history, quota_history, request_history, steps
+from demo import detection_history, history, quota_history, request_history, steps
 from demo.tenant import Tenant
 from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
 from ledger import scope
@@ -122,6 +122,7 @@ def load_generated(
     _logins(tenant, users)
     say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
     request_history.publish_prices(tenant)
+    budget_history.set_budgets(tenant)
     for quota in quota_history.INITIAL:
         steps.promise(
             tenant,
@@ -144,6 +145,8 @@ def load_generated(
         while pending and pending[0][0] <= at:
             pending.pop(0)[1]()
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
+    detection_history.find(tenant, now=now)
+    budget_history.watch(tenant, now=now)
     # What is to be told of it is told now, so that nobody waits for the worker's next round.
     notices.read_events(tenant.id, now=now)
     notices.remind(tenant.id, now=now)
