@@ -267,7 +267,10 @@ def _counted(
 
 
 def _series(hours: Ints, use: PoolUse, amounts: Ints | None) -> UseSeries:
-    units = np.zeros(len(hours), np.int64) if amounts is None else amounts[:-1][use.known]
+    if amounts is None:
+        units = np.zeros(len(hours), np.int64)
+    else:
+        units = amounts[:-1] if use.known.all() else amounts[:-1][use.known]
     return UseSeries.of(hours, hours + HOUR_SECONDS, units)
 
 

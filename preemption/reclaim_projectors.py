@@ -1,6 +1,7 @@
 """Events of use-it-or-lose-it to rows. They decide nothing: an event says everything."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -70,18 +71,22 @@ def rule_set(run: Run) -> None:
 def _moved(state: str) -> Callable[[Run], None]:
     def project(run: Run) -> None:
         with server_cursor() as cursor:
-            for event in run:
-                data = event.data
-                said = {
-                    name: getattr(data, name, None)
-                    for name in ("units", "utilisation", "p95", "in_use", "due_at", "until")
-                }
-                place = {"organization": event.organization_id, "account": data.account_id}
-                place |= {"pool": data.pool_id, "state": state, "at": event.occurred_at}
-                cursor.execute(_STATE, place | said | {"guarantee": data.guarantee})
+            # Not one by one: a run may say something of thousands.
+            cursor.executemany(_STATE, [_said(event, state) for event in run])
 
     project.__doc__ = f"Guarantees that are {state} now."
     return project
+
+
+def _said(event: RecordedEvent, state: str) -> dict[str, Any]:
+    data = event.data
+    said = {
+        name: getattr(data, name, None)
+        for name in ("units", "utilisation", "p95", "in_use", "due_at", "until")
+    }
+    place = {"organization": event.organization_id, "account": data.account_id}
+    place |= {"pool": data.pool_id, "state": state, "at": event.occurred_at}
+    return place | said | {"guarantee": data.guarantee}
 
 
 def _projector(event_type: type, project: Callable[[Run], None], table) -> Projector:

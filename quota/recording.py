@@ -57,9 +57,12 @@ def open_books(
     """
     books: Books = unit.memo.setdefault(_MEMO, Books(paths=Paths(unit.organization_id)))
     unit.at_end[_MEMO] = partial(reclassify, unit, books)
+    wanted = None if pool_ids is None else set(pool_ids)
+    if wanted and wanted <= books.of.keys():
+        return books  # under lock since they were opened
     if not tree_is_locked:
         hold_tree(unit)
-    locked = loading.lock_pools(unit, pool_ids)
+    locked = loading.lock_pools(unit, wanted)
     pools = {pool_id: pool for pool_id, pool in locked.items() if pool_id not in books.of}
     found = loading.books(unit.organization_id, pools, books.paths)
     pending = loading.scheduled(unit.organization_id, pools)

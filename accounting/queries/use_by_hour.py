@@ -91,7 +91,7 @@ def use_by_hour(organization_id: UUID, pool_id: UUID, *, start: datetime, end: d
     np.add.at(now, key[runs], units[runs])
     return PoolUse(
         start=first,
-        hours={accounts[n]: -(-area[at] // HOUR_SECONDS) for at, n in enumerate(users)},
+        hours={accounts[n]: area[at] for at, n in enumerate(users)},
         now={accounts[n]: int(now[n]) for n in np.flatnonzero(now)},
         known=_known(spans, first=first, count=count),
     )
@@ -105,8 +105,8 @@ def _seconds(at: Ints) -> Ints:
 def _areas(
     key: Ints, since: Ints, until: Ints, units: Ints, *, first: int, shape: tuple[int, int]
 ) -> Ints:
-    """Unit-seconds by account and hour: each edge counts in its own hour by what is left of it, and
-    in every later hour whole."""
+    """Units by account and hour, the mean of its seconds, up: each edge counts in its own hour by
+    what is left of it, and in every later hour whole."""
     count = shape[1]
     area = np.zeros((shape[0], count + 1), dtype=np.int64)
     level = np.zeros((shape[0], count + 1), dtype=np.int64)
@@ -118,7 +118,11 @@ def _areas(
         np.add.at(level, (key, np.minimum(hour + 1, count)), sign * units * HOUR_SECONDS)
     np.cumsum(level, axis=1, out=level)
     area += level
-    return np.maximum(area, 0, out=area)[:, :count]
+    np.maximum(area, 0, out=area)
+    # In place, as tens of thousands of accounts times a year of hours are no small table.
+    area += HOUR_SECONDS - 1
+    area //= HOUR_SECONDS
+    return area[:, :count]
 
 
 def _known(spans: list[tuple[int, int]], *, first: int, count: int) -> NDArray[np.bool_]:

@@ -1,18 +1,22 @@
 """Use it or lose it: run a pool's rule, and decide what becomes of what it took."""
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 from uuid import UUID
 
 from ledger.errors import Refused
 from ledger.execution import Unit, handles
+from ledger.types import Event
 from preemption import reclaim_events as ev
 from preemption import reclaim_loading as loading
 from preemption.domain.need import need
 from preemption.domain.reclaim import ReclaimRule, Stage, idle_units, latest
-from preemption.reclaim_loading import Guarantee, PoolRule, Standing
+from preemption.reclaim_loading import Guarantee, Justified, PoolRule, Standing
 from quota.commands import reclaiming
 from quota.recording import check_reason
 from tenancy.domain.roles import REQUEST_REVIEW, REQUEST_WRITE, SYSTEM_ONLY
@@ -57,31 +61,36 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
     stands = loading.standings(here, command.pool_id)
     settled = _settle_reviewed(unit, command.pool_id, stands)
     held = loading.in_use_now(here, command.pool_id, now=now)
-    counts = dict.fromkeys(("watched", "cleared", "justified", "demoted"), 0)
+    said: list[Event] = []
+    idle: list[_Idle] = []
     for one, stage in wanted:
         place = {"pool_id": command.pool_id, "account_id": one.account_id}
         if stands.get(one.account_id) != one.standing:
             continue  # somebody else was here first
         if reclaiming.guarantee_of(unit, **place) != one.units:
             continue
-        if stage == "justified":
-            unit.record(
+        in_use = max(one.in_use, held.get(one.account_id, 0))
+        if isinstance(stage, Justified):
+            said.append(
                 ev.GuaranteeJustified(
-                    **place,
-                    guarantee=one.units,
-                    request_id=one.justified.request_id,
-                    until=one.justified.end,
+                    **place, guarantee=one.units, request_id=stage.request_id, until=stage.end
                 )
             )
-            counts["justified"] += 1
         elif stage.name == "demoted":
-            in_use = max(one.in_use, held.get(one.account_id, 0))
-            counts["demoted"] += _demote(unit, one, stage, in_use, pool_rule.rule, place)
+            idle.append(_Idle(one, stage, in_use))
         else:
-            in_use = max(one.in_use, held.get(one.account_id, 0))
-            _tell(unit, one, stage, in_use, pool_rule, place)
-            counts["watched" if stage.name == "watch" else "cleared"] += 1
-    return Reclaimed(**counts, settled=settled)
+            said.append(_told(unit, one, stage, in_use, pool_rule, place))
+    said += _demoted_of(unit, command.pool_id, idle, pool_rule.rule)
+    # Kind by kind, so that rows are written for all of a kind at once.
+    unit.record(*sorted(said, key=lambda event: event.event_type))
+    count = Counter(type(event) for event in said)
+    return Reclaimed(
+        watched=count[ev.GuaranteeWatched],
+        cleared=count[ev.GuaranteeCleared],
+        justified=count[ev.GuaranteeJustified],
+        demoted=count[ev.GuaranteeDemoted],
+        settled=settled,
+    )
 
 
 def _settle_reviewed(unit: Unit, pool_id: UUID, stands: dict[UUID, Standing]) -> int:
@@ -110,7 +119,7 @@ def _return(unit: Unit, place: dict, stood: Standing, guarantee: int) -> UUID | 
 
 
 def _wanted(unit: Unit, pool_id: UUID, pool_rule: PoolRule) -> list:
-    """Guarantees with what is to be said of them: a stage, or `justified`."""
+    """Guarantees with what is to be said of them: a stage, or the justification that holds."""
     start = unit.now - loading.look_back(pool_rule)
     pool = loading.guarantees(unit.organization_id, pool_id, pool_rule, start=start, now=unit.now)
     oldest = unit.now - timedelta(seconds=pool_rule.rule.unknown_seconds_max)
@@ -124,13 +133,13 @@ def _wanted(unit: Unit, pool_id: UUID, pool_rule: PoolRule) -> list:
     return found[:STEPS_MAX]
 
 
-def _stage(one: Guarantee, pool_rule: PoolRule, now: datetime) -> Stage | str | None:
+def _stage(one: Guarantee, pool_rule: PoolRule, now: datetime) -> Stage | Justified | None:
     stands = one.standing
     if one.is_temporary or (stands is not None and stands.is_cooling(now)):
         return None
     is_watched = _is_watched(one, stands)
     if one.justified is not None and now < one.justified.end:
-        return "justified" if is_watched else None
+        return one.justified if is_watched else None
     watched_at = stands.at if stands is not None and is_watched else None
     return latest(one.history(pool_rule), pool_rule.rule, watched_at=watched_at)
 
@@ -140,45 +149,56 @@ def _is_watched(one: Guarantee, stands: Standing | None) -> bool:
     return stands is not None and stands.state == "watched" and stands.guarantee == one.units
 
 
-def _tell(
+def _told(
     unit: Unit, one: Guarantee, stage: Stage, in_use: int, pool_rule: PoolRule, place: dict
-) -> None:
-    rule, said = pool_rule.rule, {"guarantee": one.units, "utilisation": _share(stage)}
+) -> Event:
+    rule, known = pool_rule.rule, {"guarantee": one.units, "utilisation": _share(stage)}
     if stage.name == "cleared":
-        unit.record(ev.GuaranteeCleared(**place, **said))
-        return
+        return ev.GuaranteeCleared(**place, **known)
     due_at = unit.now + timedelta(seconds=rule.window_seconds - rule.watch_seconds)
     found = need(one.history(pool_rule), rule, last=rule.watch_seconds, in_use=in_use)
-    unit.record(
-        ev.GuaranteeWatched(
-            **place,
-            **said,
-            due_at=due_at,
-            p95=None if found is None else found.p95,
-            in_use=in_use,
-        )
+    return ev.GuaranteeWatched(
+        **place,
+        **known,
+        due_at=due_at,
+        p95=None if found is None else found.p95,
+        in_use=in_use,
     )
 
 
-def _demote(
-    unit: Unit, one: Guarantee, stage: Stage, in_use: int, rule: ReclaimRule, place: dict
-) -> int:
-    units = idle_units(guarantee=one.units, p95=stage.p95 or 0, in_use=in_use)
-    left = reclaiming.take_idle(unit, **place, units=units) if units else None
-    if left is None:
-        return 0
-    unit.record(
-        ev.GuaranteeDemoted(
-            **place,
-            guarantee=left,
-            units=units,
-            utilisation=_share(stage),
-            p95=stage.p95 or 0,
-            in_use=in_use,
-            until=unit.now + timedelta(seconds=rule.cooldown_seconds),
+class _Idle(NamedTuple):
+    """A guarantee whose idle part is to leave it. `in_use`: units under the lock."""
+
+    guarantee: Guarantee
+    stage: Stage
+    in_use: int
+
+    @property
+    def units(self) -> int:
+        return idle_units(
+            guarantee=self.guarantee.units, p95=self.stage.p95 or 0, in_use=self.in_use
         )
-    )
-    return 1
+
+
+def _demoted_of(unit: Unit, pool_id: UUID, idle: list[_Idle], rule: ReclaimRule) -> Iterator[Event]:
+    """Let the idle parts leave, all at once."""
+    units = {one.guarantee.account_id: one.units for one in idle if one.units}
+    if not units:
+        return
+    left = reclaiming.take_idle(unit, pool_id=pool_id, units=units)
+    for one in idle:
+        account_id = one.guarantee.account_id
+        if account_id in left:
+            yield ev.GuaranteeDemoted(
+                pool_id=pool_id,
+                account_id=account_id,
+                guarantee=left[account_id],
+                units=units[account_id],
+                utilisation=_share(one.stage),
+                p95=one.stage.p95 or 0,
+                in_use=one.in_use,
+                until=unit.now + timedelta(seconds=rule.cooldown_seconds),
+            )
 
 
 def _share(stage: Stage) -> Decimal:

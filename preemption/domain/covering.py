@@ -27,7 +27,7 @@ def covered_use(
         own: units that each account uses itself, one array of one length each.
         depth: greater below than above.
     """
-    found = {account: use.copy() for account, use in own.items()}
+    found = dict(own)
     for account in sorted(parents, key=lambda each: -depth[each]):
         use = found.get(account)
         above = parents[account]

@@ -4,13 +4,13 @@ and the only door through which it does (docs/decisions/0014-preemption.md).
 A guarantee's ceiling stays: what leaves it may still be borrowed. Nothing that runs is harmed.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
 from ledger.errors import Refused
 from ledger.execution import Unit
-from quota.domain.changes import Wish
-from quota.domain.values import Quota
+from quota.domain.changes import Change, QuotaBook, Wish
 from quota.recording import open_books, record
 
 
@@ -26,13 +26,22 @@ def guarantee_of(unit: Unit, *, pool_id: UUID, account_id: UUID) -> int | None:
     return None if cell.temporary else cell.quota.guaranteed
 
 
-def take_idle(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> int | None:
-    """Let units leave a guarantee. Returns what is left of it; None: the account's quota may not
-    change now, so nothing happened."""
-    try:
-        return _shift(unit, pool_id, account_id, -units)
-    except Refused:
-        return None
+def take_idle(unit: Unit, *, pool_id: UUID, units: Mapping[UUID, int]) -> dict[UUID, int]:
+    """Let units leave guarantees, by account. Returns what is left of each; an account whose quota
+    may not change now keeps it and is missing."""
+    books = open_books(unit, (pool_id,))
+    books.paths.load(units)
+    book = books.of[pool_id]
+    changes: list[Change] = []
+    left = {}
+    for account_id, idle in units.items():
+        try:
+            changes += _shifted(unit, book, account_id, -idle)
+        except Refused:
+            continue
+        left[account_id] = book.cell(account_id).quota.guaranteed
+    record(unit, pool_id, changes)
+    return left
 
 
 def give_back(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> int:
@@ -41,7 +50,9 @@ def give_back(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> int
     Raises:
         Refused: `promise_exceeded`, `pool_over_promised`, `account_archived`.
     """
-    return _shift(unit, pool_id, account_id, units)
+    book = open_books(unit, (pool_id,)).of[pool_id]
+    record(unit, pool_id, _shifted(unit, book, account_id, units))
+    return book.cell(account_id).quota.guaranteed
 
 
 def hand_up(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> UUID | None:
@@ -58,20 +69,18 @@ def hand_up(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> UUID 
     return above[-1]
 
 
-def _shift(unit: Unit, pool_id: UUID, account_id: UUID, units: int) -> int:
-    book = open_books(unit, (pool_id,)).of[pool_id]
+def _shifted(unit: Unit, book: QuotaBook, account_id: UUID, units: int) -> list[Change]:
+    """Enter units into a guarantee, or take them out; a temporary quota goes on beside the change,
+    as does what it returns to."""
+    cell = book.cell(account_id)
     if not units:
-        return book.cell(account_id).quota.guaranteed
-    if book.cell(account_id).temporary:
-        # It goes on beside the change, as does what it returns to.
-        record(unit, pool_id, book.shift({account_id: units}, at=unit.now))
-        return book.cell(account_id).quota.guaranteed
-    before = book.cell(account_id).quota
-    limit = before.borrowing_limit
-    quota: Quota = replace(
-        before,
-        guaranteed=before.guaranteed + units,
+        return []
+    if cell.temporary:
+        return list(book.shift({account_id: units}, at=unit.now))
+    limit = cell.quota.borrowing_limit
+    quota = replace(
+        cell.quota,
+        guaranteed=cell.quota.guaranteed + units,
         borrowing_limit=None if limit is None else max(0, limit - units),
     )
-    record(unit, pool_id, book.set(Wish(account=account_id, quota=quota), at=unit.now))
-    return quota.guaranteed
+    return list(book.set(Wish(account=account_id, quota=quota), at=unit.now))
