@@ -19,6 +19,7 @@ from quota.commands.quotas import SetQuota
 from quota.wire import Ask
 from tests import world
 from tests.accounting import sample_statements
+from tests.accounting.budgets import sample_budgets
 from tests.ledger.sample import Note, machine
 from tests.ledger.tampering import changes, undetected, undone
 from tests.preemption import sample_detections, sample_plans, sample_reclaim
@@ -270,6 +271,7 @@ def with_quota(place) -> Tenant:
     sample_cycles.reviewed(place)
     sample_plans.planned(place)
     sample_reclaim.demoted(place)
+    sample_budgets.spoken(place)
     sample_detections.found(place)
     ask = Ask(key="job", account="nlp", person="bob", pool="h100", units=2, labels={"a": "b"})
     times = {"hold_seconds": 60, "lease_seconds": 600, "heartbeat_seconds": 60}

@@ -18,6 +18,7 @@ from quota.wire import Ask
 from tenancy import authentication, queries
 from tests import world
 from tests.accounting import sample_statements
+from tests.accounting.budgets import sample_budgets
 from tests.preemption import sample_detections, sample_plans, sample_reclaim
 from tests.quota.cycles import sample_cycles
 from tests.quota.requests import sample_requests
@@ -94,6 +95,7 @@ def place(owner) -> Tenant:
     sample_cycles.reviewed(acme)
     sample_plans.planned(acme)
     sample_reclaim.demoted(acme)
+    sample_budgets.spoken(acme)
     sample_detections.found(acme)
     told(acme)
     acme.account("keyed")

@@ -41,7 +41,8 @@ def look(tenant: Tenant, *, now: datetime = NOW) -> int:
     return budget_rounds.look(tenant.id, now=now)
 
 
-def alerted(tenant: Tenant) -> None:
-    """A row in every table of budgets: nlp spends more than its budget of November."""
-    budget(tenant, amount="100")
-    look(tenant)
+def spoken(tenant: Tenant) -> None:
+    """A row in every table of budgets: nlp has spent more than its budget, since it never costs
+    less than the use that `sample_statements` has of it in October."""
+    budget(tenant, amount="0.01", now=NOW - 40 * DAY)
+    look(tenant, now=SINCE + 33 * DAY)
