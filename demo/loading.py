@@ -123,6 +123,7 @@ def load_generated(
     say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
     request_history.publish_prices(tenant)
     budget_history.set_budgets(tenant)
+    budget_history.set_budgets(tenant)
     for quota in quota_history.INITIAL:
         steps.promise(
             tenant,
