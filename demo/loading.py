@@ -148,6 +148,7 @@ def load_generated(
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
     detection_history.find(tenant, now=now)
     budget_history.watch(tenant, now=now)
+    budget_history.watch(tenant, now=now)
     # What is to be told of it is told now, so that nobody waits for the worker's next round.
     notices.read_events(tenant.id, now=now)
     notices.remind(tenant.id, now=now)
