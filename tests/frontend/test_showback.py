@@ -118,7 +118,7 @@ def test_the_month_in_figures(place, browse):
 def test_finance_ends_a_commitment_early(place, browse):
     fay = browse(place, "fay")
     agreed = {"what": "commitment", "commitment-account": "nlp", "commitment-reason": "deal",
-              "commitment-amount": "9000", "commitment-from_month": "2026-11"}  # fmt: skip
+              "commitment-amount": "90000", "commitment-from_month": "2026-11"}  # fmt: skip
     save(fay, "/showback/charging", **agreed)
     page = fay.get("/showback/charging").content.decode()
     chosen = re.search(r'<option value="([0-9a-f-]{36})"', page)[1]
@@ -126,7 +126,7 @@ def test_finance_ends_a_commitment_early(place, browse):
               "ending-charge": "500", "ending-reason": "over"}  # fmt: skip
     before = text(fay.get("/showback?account=nlp&month=2026-11"))
     assert save(fay, "/showback/charging", **ending).status_code == 302
-    assert "nlp 2026-11 2026-11 9,000.00 500.00" in text(fay.get("/showback/charging"))
+    assert "nlp 2026-11 2026-11 90,000.00 500.00" in text(fay.get("/showback/charging"))
     after = text(fay.get("/showback?account=nlp&month=2026-11"))
     amount = r"Commitment ([\d,.]+)"
     charged = [Decimal(re.search(amount, one)[1].replace(",", "")) for one in (before, after)]
