@@ -19,7 +19,7 @@ from accounting import importing
 from accounting.importers import sacct
 from accounting.importers.formats import text_lines
 from accounting.importers.record import ImportedRecord
-from demo import detection_history, history, quota_history, request_history, steps
+from demo import budget_history, detection_history, history, quota_history, request_history, steps
 from demo.tenant import Tenant
 from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
 from ledger import scope
@@ -52,7 +52,7 @@ SCHEDULER_SCOPES: Final = (
     Scope.PREEMPTION_WRITE,
     Scope.EXPORT_READ,
 )
-REPORTER_SCOPES: Final = (Scope.USAGE_WRITE, Scope.ADMISSION_WRITE)
+REPORTER_SCOPES: Final = (Scope.USAGE_WRITE, Scope.ADMISSION_WRITE, Scope.PREEMPTION_WRITE)
 TOKEN_DAYS: Final = 365
 
 LAB_SLUG: Final = "slurm-lab"
@@ -123,7 +123,6 @@ def load_generated(
     say(f"{demo.name}: {len(tenant.accounts) - 1} accounts, {len(tenant.people)} people.")
     request_history.publish_prices(tenant)
     budget_history.set_budgets(tenant)
-    budget_history.set_budgets(tenant)
     for quota in quota_history.INITIAL:
         steps.promise(
             tenant,
@@ -147,7 +146,6 @@ def load_generated(
             pending.pop(0)[1]()
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
     detection_history.find(tenant, now=now)
-    budget_history.watch(tenant, now=now)
     budget_history.watch(tenant, now=now)
     # What is to be told of it is told now, so that nobody waits for the worker's next round.
     notices.read_events(tenant.id, now=now)
