@@ -322,3 +322,28 @@ def test_after_a_long_pause_what_runs_counts_again() -> None:
     assert "signs of life" in load(now=later)
     assert rows("meridian", live)[0][0] > 50
     assert "signs of life" not in load(now=later + timedelta(hours=1))
+
+
+def test_something_is_found_and_known() -> None:
+    load()
+    kinds = rows("meridian", "SELECT kind, state FROM preemption_detection")
+    assert {kind for kind, _ in kinds} >= {"idle", "zombie"}
+    assert [state for _, state in kinds].count("acknowledged") == 1
+    assert len(kinds) <= 20, kinds
+
+
+def test_units_are_taken_back_and_kept_for_jobs() -> None:
+    load()
+    plans = rows(
+        "meridian",
+        "SELECT key, state, override, wanted IS NOT NULL FROM preemption_plan ORDER BY id",
+    )
+    assert plans == [
+        ("north/urgent-eval", "confirmed", False, False),
+        ("north/elastic-tuning", "open", False, True),
+        ("north/rebuttal", "open", True, False),
+    ]
+    done = "SELECT count(*), count(tax_reported) FROM preemption_action WHERE state = 'done'"
+    assert rows("meridian", done) == [(2, 1)]
+    kept = rows("meridian", "SELECT count(*) FROM quota_reservation")
+    assert kept == [(3,)]

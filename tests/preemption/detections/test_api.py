@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from preemption.commands.detection_policy import BOUNDS, SetDetectionPolicy
 from tests.api.conftest import Api, fresh_token, is_problem, signed_in, speaking
 from tests.preemption.detections.conftest import Detections
 
@@ -17,6 +18,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def example(page: str, name: str) -> dict:
     found = re.search(rf"```json {name}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     return json.loads(found[1])
+
+
+def test_the_guide_has_the_defaults_and_bounds():
+    guide = (DOCS / "detections.md").read_text()
+    for name, (low, high) in BOUNDS.items():
+        default = getattr(SetDetectionPolicy(), name)
+        assert f"| `{name}` | {default:} | {low:,} to {high:,} |" in guide
 
 
 @pytest.fixture
