@@ -128,12 +128,17 @@ def _said(found: Timeline, zone: ZoneInfo) -> str:
     hours = sum(step.hours for step in steps)
     if not known:
         return f"From {moment(steps[0].at, zone)} on, use is not known."
-    used = sum(step.mean * step.known for step in steps if step.mean is not None)
-    promised = sum(step.promised * step.known for step in steps)
+    held = [step for step in steps if step.mean is not None and step.promised]
+    if not held:
+        return f"Nothing was promised from {moment(steps[0].at, zone)} on while use was known."
+    length = sum(step.known for step in held)
+    used = sum((step.mean or 0.0) * step.known for step in held)
+    promised = sum(step.promised * step.known for step in held)
     unknown = f", {duration((hours - known) * _HOUR)} unknown" if known < hours else ""
     return (
         f"From {moment(steps[0].at, zone)} to {moment(_end(steps[-1]), zone)}: "
-        f"{amount(used / known)} of {amount(promised / known)} units in use on average{unknown}."
+        f"{amount(used / length)} of {amount(promised / length)} units in use on average"
+        f"{unknown}."
     )
 
 

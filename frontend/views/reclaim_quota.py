@@ -116,6 +116,7 @@ def reclaim_decide(request: PageRequest, account: str, pool: str, word: Word) ->
         row, of = _place(here, account, pool)
         here.require(REQUEST_WRITE if word == "restore" else REQUEST_REVIEW, row.id)
         stands = next(iter(board.of_accounts(here.id, [row.id], pool_id=of.id)), None)
+        may_ask = here.may(REQUEST_WRITE, row.id)
     where = reverse("reclaim_quota", args=[row.name, of.name])
     if word == "restore":
         command, form_type = RestoreQuota(account_id=row.id, pool_id=of.id), WordForm
@@ -144,7 +145,7 @@ def reclaim_decide(request: PageRequest, account: str, pool: str, word: Word) ->
             "would_be": would_be,
             "refused": refused,
             "back": where,
-            "may_ask": here.may(REQUEST_WRITE, row.id),
+            "may_ask": may_ask,
         },
         status=form_status(request, form, notice=sent.notice),
     )

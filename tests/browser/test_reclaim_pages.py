@@ -163,6 +163,7 @@ def test_a_restore_that_is_refused_says_why(page: Page, sign_in: Callable, place
     page.goto("/reclaim/nlp/h100")
     page.get_by_role("link", name="Restore").click()
     expect(page.get_by_role("alert")).to_contain_text("Not possible now.")
+    expect(page.get_by_role("link", name="Ask for the 27 units")).to_be_visible()
     screenshot(page, "reclaim-refused")
     assert_accessible(page)
 

@@ -214,7 +214,7 @@ def test_one_guarantee_is_told_with_its_use_as_chart_and_table(demoted, browse):
 
 def test_what_left_whole_is_still_told(demoted, browse):
     told = read(browse, demoted, "otto", "/reclaim/vision/h100")
-    assert "Guaranteed now 0" in told and "0 of 18" in told
+    assert "Guaranteed now 0" in told and "0 of 20.0 units in use" in told
     assert "20 idle units left the guarantee of vision in h100: 0 stay" in told
 
 
@@ -235,7 +235,7 @@ def test_unknown_time_is_a_gap_never_zero(acme, browse):
 def test_what_a_watched_guarantee_is_judged_by(watched, browse):
     told = read(browse, watched, "alice", QUOTA)
     assert "Mean use, last 3 d 10.0 %" in told and "Needed 95 % of the time 4" in told
-    assert "Idle part now 36" in told and "Units that would leave 36" in told
+    assert "Idle part now 36" in told and "Worth a month 52,560.00 EUR" in told
     assert (
         "/requests/new?account=nlp&amp;pool=h100&amp;kind=justification"
         in browse(watched.place, "alice").get(QUOTA).content.decode()

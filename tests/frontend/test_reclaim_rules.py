@@ -66,7 +66,7 @@ def test_a_rule_is_tried_before_anything_is_switched_on(idle, browse):
     assert "Guarantees 2 Watched 1 Demoted 1 Units that would have left 36" in told
     assert "Worth a month 52,560.00 EUR" in told
     assert "nlp 9.5 % in use 36 of 40 52,560.00 Watched 2026-11-21 13:00 Demoted 2026-11-22" in told
-    assert "serving 47.4 % in use 0 of 10 – none: it is used" in told
+    assert "serving 47.4 % in use 0 of 10 – none: never idle" in told
     assert not stored(idle).enabled and idle.state() is None
 
 
