@@ -5,7 +5,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from demo import clusters, history, quota_history, reclaim_history, request_history
+from demo import (
+    clusters,
+    history,
+    preemption_history,
+    quota_history,
+    reclaim_history,
+    request_history,
+)
+from demo.organization import H100
 from demo.quota_history import OPERATOR
 from demo.tenant import Tenant
 from demo.values import Demo
@@ -91,6 +99,8 @@ def between_reports(
         steps.append((told.at, run))
     steps += request_history.steps(tenant, now=now)
     steps += reclaim_history.steps(tenant, now=now)
+    scheduler = reporters[clusters_of[H100]]
+    steps += preemption_history.steps(tenant, reporter=scheduler, now=now)
     return sorted(steps, key=lambda one: one[0])
 
 
