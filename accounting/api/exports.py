@@ -71,9 +71,7 @@ class ExportOperation(Operation):
         except (Denied, NotFound):
             if caller.actor.kind != ActorKind.PERSON:
                 raise
-            raise NotFound(
-                "export_unknown", "There is no such export.", field="export"
-            ) from None
+            raise NotFound("export_unknown", "There is no such export.", field="export") from None
         return row
 
 
@@ -228,9 +226,7 @@ class ExportFileOperation(ExportOperation):
         tag="exports",
         summary="The file of an export, or a part of it",
         gives=bytes,
-        also_gives={
-            one.split(";")[0]: "The file." for one in MEDIA_TYPES.values() if one != JSON
-        },
+        also_gives={one.split(";")[0]: "The file." for one in MEDIA_TYPES.values() if one != JSON},
         problems=(404,),
     )
     def get(self, request: HttpRequest, export_id: UUID) -> HttpResponseBase:
@@ -315,9 +311,7 @@ class ExportScheduleOperation(ExportOperation):
         none = wire.Schedule(
             account=account.name, files=[], store=False, notify=False, set_at=None, set_by=None
         )
-        return self.respond(
-            none if found is None else _schedule(found), replayed=outcome.replayed
-        )
+        return self.respond(none if found is None else _schedule(found), replayed=outcome.replayed)
 
 
 def _answer(row: ExportRow, places: int) -> wire.Export:

@@ -1,7 +1,7 @@
 """Exports: asked for, finished, removed; and what is exported whenever a month is closed."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -53,7 +53,7 @@ def request_export(command: RequestExport, unit: Unit) -> ExportRef:
         account_id=command.account_id,
         month=command.month,
         what=command.what,
-        format=command.format,
+        suffix=command.format,
         focus_version=command.focus_version,
     )
     if command.export_id is not None:
@@ -209,7 +209,7 @@ def set_export_schedule(command: SetExportSchedule, unit: Unit) -> None:
             account_id=command.account_id,
             month=unit.now.date().replace(day=1),
             what=what,
-            format=format_,
+            suffix=format_,
         )
     if len(set(command.files)) != len(command.files) or len(command.files) > SCHEDULED_FILES_MAX:
         raise Invalid(
@@ -243,8 +243,3 @@ def _zone(unit: Unit) -> ZoneInfo:
             "SELECT time_zone FROM tenancy_organization WHERE id = %b", (unit.organization_id,)
         ).fetchone()
     return ZoneInfo(row[0])
-
-
-def due(row: ExportRow, now: datetime) -> bool:
-    """Whether a file is over: judged at reading, so that a late sweeper shows nothing dead."""
-    return row.expires_at is not None and row.expires_at <= now

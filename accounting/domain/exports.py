@@ -74,7 +74,7 @@ class Spec:
     focus_version: str = ""
 
 
-def spec(*, account_id: UUID, month: date, what: str, format: str, focus_version: str = "") -> Spec:
+def spec(*, account_id: UUID, month: date, what: str, suffix: str, focus_version: str = "") -> Spec:
     """A checked wish; without a version the newest of FOCUS.
 
     Raises:
@@ -88,7 +88,7 @@ def spec(*, account_id: UUID, month: date, what: str, format: str, focus_version
             facts={"known": list(FORMATS_OF)},
         )
     formats = FORMATS_OF[What(what)]
-    if format not in formats:
+    if suffix not in formats:
         raise Invalid(
             "export_format_unknown",
             f"Exports of {what} are {', '.join(formats)}.",
@@ -108,23 +108,23 @@ def spec(*, account_id: UUID, month: date, what: str, format: str, focus_version
         account_id=account_id,
         month=month,
         what=What(what),
-        format=Format(format),
+        format=Format(suffix),
         focus_version=focus_version,
     )
 
 
-def check_rows(format: Format, rows: int) -> None:
+def check_rows(suffix: Format, rows: int) -> None:
     """Whether a file can hold so many rows.
 
     Raises:
         Refused: `export_too_large`.
     """
-    limit = SHEET_ROWS_MAX if format == Format.XLSX else ROWS_MAX
+    limit = SHEET_ROWS_MAX if suffix == Format.XLSX else ROWS_MAX
     if rows > limit:
         raise Refused(
             "export_too_large",
-            f"{rows:,} rows do not fit: {format} holds at most {limit:,}. "
-            + ("Choose csv or parquet, or" if format == Format.XLSX else "Choose")
+            f"{rows:,} rows do not fit: {suffix} holds at most {limit:,}. "
+            + ("Choose csv or parquet, or" if suffix == Format.XLSX else "Choose")
             + " an account further down.",
             field="format",
             facts={"rows": rows, "maximum": limit},

@@ -7,7 +7,7 @@ next beat knows what nobody works on.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -218,8 +218,7 @@ def _fail(
 
 
 def _record(organization_id: UUID, command: object, now: datetime | None) -> None:
-    at = now or datetime.now(UTC)
-    execute(command, Context(organization_id=organization_id, actor=SYSTEM, now=at))
+    execute(command, Context(organization_id=organization_id, actor=SYSTEM, now=now))
 
 
 def _drop_unwanted(organization_id: UUID, export_id: UUID, digest: str) -> None:

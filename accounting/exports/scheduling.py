@@ -41,9 +41,7 @@ def _missing(organization_id: UUID) -> Iterator[RequestExport]:
     schedules = queries.schedules(organization_id)
     if not schedules:
         return
-    closed = [
-        one for one in statements.closes(organization_id, limit=MONTHS_BACK) if one.closed_at
-    ]
+    closed = [one for one in statements.closes(organization_id, limit=MONTHS_BACK) if one.closed_at]
     for schedule in schedules:
         for close in closed:
             if close.closed_at is None or close.closed_at < schedule.set_at:

@@ -212,9 +212,7 @@ def test_members_and_weak_tokens_export_nothing(october):
                "role_missing")  # fmt: skip
     weak = speaking(fresh_token(october, "priority:read"))
     is_problem(weak.get("exports"), 403, "scope_missing")
-    bound = speaking(
-        fresh_token(october, "export:read", pools=frozenset({october.pools["h100"]}))
-    )
+    bound = speaking(fresh_token(october, "export:read", pools=frozenset({october.pools["h100"]})))
     is_problem(bound.post("exports", OCTOBER | {"what": "lines"}), 403, "pool_denied")
 
 
@@ -261,4 +259,3 @@ def test_what_the_document_shows_is_what_is_answered(machine):
         "what": "focus",
         "format": "csv",
     }
-

@@ -58,9 +58,7 @@ def table(wanted: Lines) -> Table:
     names = tuple(one.name for one in columns.columns(version))
 
     def rows() -> Iterator[tuple]:
-        check = FileCheck(
-            version=version, invoices=_invoices(wanted), places=extent.ground.places
-        )
+        check = FileCheck(version=version, invoices=_invoices(wanted), places=extent.ground.places)
         check.head(names)
         for order, row in in_order(_Mapper(extent).rows(wanted.charges())):
             check.row(row, order)

@@ -81,11 +81,11 @@ def close(place, month=OCTOBER, *, now=LATER):
         pass
 
 
-def request(place, what="lines", format="csv", *, account="root", month=OCTOBER, now=LATER,
+def request(place, what="lines", suffix="csv", *, account="root", month=OCTOBER, now=LATER,
             by=None, **values):  # fmt: skip
     """Ask for an export; its id."""
     command = RequestExport(
-        account_id=place.accounts[account], month=month, what=what, format=format, **values
+        account_id=place.accounts[account], month=month, what=what, format=suffix, **values
     )
     actor = {} if by is None else {"by": place.actor(by)}
     return place.run(command, now=now, **actor).result.export_id

@@ -20,18 +20,18 @@ from tests.accounting.statements.test_rating import LATER, OCTOBER
 from tests.world import NOW, record
 
 
-def read(content: bytes, format: str) -> list[dict]:
+def read(content: bytes, suffix: str) -> list[dict]:
     """Rows as text, null as None."""
-    if format == "csv":
+    if suffix == "csv":
         return [
             {name: value or None for name, value in one.items()}
             for one in csv.DictReader(io.StringIO(content.decode()))
         ]
-    if format == "json":
+    if suffix == "json":
         return json.loads(content)["rows"]
-    if format == "jsonl":
+    if suffix == "jsonl":
         return [json.loads(line) for line in content.splitlines()]
-    if format == "parquet":
+    if suffix == "parquet":
         return pq.read_table(io.BytesIO(content)).to_pylist()
     head, *rows = openpyxl.load_workbook(io.BytesIO(content)).active.iter_rows(values_only=True)
     return [dict(zip(head, one, strict=True)) for one in rows]
@@ -47,13 +47,13 @@ def statement(place, account="root", *, now=LATER):
 
 
 @pytest.mark.parametrize("state", ["open", "closed"])
-@pytest.mark.parametrize("format", Format)
+@pytest.mark.parametrize("suffix", Format)
 @pytest.mark.parametrize("account", ["root", "research"])
-def test_lines_add_up_to_the_statement_to_the_cent(place, format, state, account):
+def test_lines_add_up_to_the_statement_to_the_cent(place, suffix, state, account):
     if state == "closed":
         close(place)
-    content, row = made(place, "lines", format, account=account)
-    rows, shown = read(content, format), statement(place, account)
+    content, row = made(place, "lines", suffix, account=account)
+    rows, shown = read(content, suffix), statement(place, account)
     assert sum(number(one["amount"]) for one in rows) == shown.total.amount == row.total
     assert sum(number(one["list_amount"]) for one in rows) == shown.total.list_amount
     assert (len(rows), row.rows) == (len(shown.lines), len(shown.lines))
@@ -94,10 +94,10 @@ def test_postgres_writes_what_python_would(place, what):
 
 
 @pytest.mark.parametrize("what", ["lines", "records"])
-@pytest.mark.parametrize("format", Format)
-def test_a_closed_month_is_the_same_bytes_whenever_it_is_made(place, what, format):
+@pytest.mark.parametrize("suffix", Format)
+def test_a_closed_month_is_the_same_bytes_whenever_it_is_made(place, what, suffix):
     close(place)
-    first, row = made(place, what, format)
+    first, row = made(place, what, suffix)
     place.use(record("later", units=7, hours=3), record("much later", start=LATER), now=NOW)
     place.use(record("corrected", units=1, hours=99, supersedes="a"), now=NOW)
     from tenancy.commands.accounts import MoveAccount, RenameAccount
@@ -105,7 +105,7 @@ def test_a_closed_month_is_the_same_bytes_whenever_it_is_made(place, what, forma
     nlp = {"account_id": place.accounts["nlp"]}
     place.run(RenameAccount(**nlp, name="language", description=""), now=NOW)
     place.run(MoveAccount(**nlp, to_parent_id=place.accounts["production"]), now=NOW)
-    again, other = made(place, what, format, now=NOW)
+    again, other = made(place, what, suffix, now=NOW)
     assert again == first and other.digest == row.digest
 
 
@@ -139,12 +139,12 @@ def test_a_subtree_has_its_own_records_only_and_those_of_when_it_was_there(place
         assert ("vision" in {one["account"] for one in read(content, "csv")}) is has
 
 
-@pytest.mark.parametrize("format", ["csv", "xlsx"])
-def test_no_text_is_a_formula(place, format):
-    content, _ = made(place, "records", format)
-    rows = {one["key"]: one for one in read(content, format)}
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+def test_no_text_is_a_formula(place, suffix):
+    content, _ = made(place, "records", suffix)
+    rows = {one["key"]: one for one in read(content, suffix)}
     assert rows["a"]["project"] == f"'{HOSTILE}"
-    if format == "xlsx":
+    if suffix == "xlsx":
         book = openpyxl.load_workbook(io.BytesIO(content))
         assert not [c for line in book.active.iter_rows() for c in line if c.data_type == "f"]
         assert isinstance(rows["a"]["started_at"], datetime)
@@ -164,6 +164,7 @@ def test_parquet_and_json_keep_texts_and_digits_as_they_are(place):
 
 def test_an_empty_month_is_an_empty_file_of_its_columns(place):
     for what in ("lines", "records"):
-        for format in Format:
-            content, row = made(place, what, format, account="vision", month=OCTOBER.replace(month=7))
-            assert read(content, format) == [] and row.rows == 0
+        for suffix in Format:
+            july = OCTOBER.replace(month=7)
+            content, row = made(place, what, suffix, account="vision", month=july)
+            assert read(content, suffix) == [] and row.rows == 0

@@ -102,11 +102,11 @@ def test_a_stopped_export_is_not_offered_by_who_was_making_it(place, monkeypatch
 def test_what_breaks_is_said_and_what_is_too_large_refused(place, monkeypatch, settings):
     close(place)
     settings.EXPORT_BYTES_MAX = 100
-    for format in Format:
-        export_id = request(place, "lines", format)
+    for suffix in Format:
+        export_id = request(place, "lines", suffix)
         assert making.make(place.id, export_id)
         found = row(place, export_id)
-        assert (found.state, found.problem) == ("failed", "export_too_large"), format
+        assert (found.state, found.problem) == ("failed", "export_too_large"), suffix
     monkeypatch.setattr(domain, "SHEET_ROWS_MAX", 3)
     export_id = request(place, "lines", "xlsx")
     making.make(place.id, export_id)
@@ -260,7 +260,7 @@ COLUMNS = (
 )
 
 
-def peak(format: Format, rows: int, path) -> int:
+def peak(suffix: Format, rows: int, path) -> int:
     """The most that writing so many rows has held at once."""
     table = MadeTable(
         columns=COLUMNS,
@@ -270,17 +270,17 @@ def peak(format: Format, rows: int, path) -> int:
     gc.collect()
     tracemalloc.start()
     try:
-        making.WRITERS[format](table, path, lambda rows: None)
+        making.WRITERS[suffix](table, path, lambda rows: None)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("format", Format)
-def test_memory_does_not_grow_with_the_rows(format, tmp_path, monkeypatch):
+@pytest.mark.parametrize("suffix", Format)
+def test_memory_does_not_grow_with_the_rows(suffix, tmp_path, monkeypatch):
     """Blocks and row groups are held, never all rows."""
     monkeypatch.setattr(parquet, "GROUP_ROWS", 2_000)
-    few, many = (peak(format, rows, tmp_path / "file") for rows in (4_000, 20_000))
+    few, many = (peak(suffix, rows, tmp_path / "file") for rows in (4_000, 20_000))
     assert many < few * 1.2 + 200_000
 
 
@@ -321,8 +321,8 @@ def test_closed_months_are_read_through_a_cursor_of_the_server(place, monkeypatc
 
     monkeypatch.setattr(psycopg.ServerCursor, "fetchmany", fetchmany)
     monkeypatch.setattr(psycopg.ServerCursor, "fetchall", lambda cursor: 1 / 0)
-    for what, format in (("lines", "json"), ("records", "parquet"), ("focus", "csv")):
-        made(place, what, format)
+    for what, suffix in (("lines", "json"), ("records", "parquet"), ("focus", "csv")):
+        made(place, what, suffix)
     assert len(sizes) >= 6 and max(sizes) <= 2_000
 
 
