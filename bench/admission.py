@@ -197,7 +197,7 @@ class _Pgbench:
 
 def _batches(report: Report, world: World, address: str) -> None:
     """10,000 jobs of as many accounts, each with a quota; released again between the rounds."""
-    context = Context(organization_id=world.organization_id, actor=SYSTEM)
+    context = Context(organization_id=world.organization_id, actor=SYSTEM, reason="benchmark")
     accounts = [f"account{number}" for number in range(world.accounts)]
     from ledger import scope
     from ledger.sql import server_cursor

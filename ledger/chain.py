@@ -6,7 +6,7 @@ so any change of any byte of any stored event breaks its own link and every late
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,6 +15,8 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+
+from ledger.types import RecordedEvent
 
 GENESIS = bytes(32)
 
@@ -79,6 +81,38 @@ def canonical(link: Link) -> bytes:
     return _encoder.encode(values(link))
 
 
+def pieces(event: RecordedEvent, organization_id: UUID, key: str | None) -> tuple[str, ...]:
+    """The canonical text of a new event without what the append gives it: after its position, after
+    its sequence number, after its version, and the payload. `canonical` of the stored event is
+
+        [ position pieces[0] lane_seq pieces[1] version pieces[2] pieces[3] ]
+
+    without the blanks, which the database puts together and hashes (`ledger_append`).
+    """
+    data = event.data
+    rest = _encoder.encode(
+        [
+            data.event_type,
+            data.event_version,
+            _instant(event.occurred_at),
+            _instant(event.recorded_at),
+            event.actor_kind,
+            event.actor_id,
+            event.actor_label,
+            event.command,
+            event.command_id,
+            key,
+            event.reason,
+        ]
+    )
+    return (
+        f',"{event.id}","{organization_id}","{event.lane or organization_id}",',
+        f",{_encoder.encode(event.stream).decode()},",
+        f",{rest[1:-1].decode()},",
+        _encoder.encode(data).decode(),
+    )
+
+
 def link_hash(previous: bytes, link: Link) -> bytes:
     """SHA-256 of the previous link's hash followed by this event's canonical bytes."""
     return hashlib.sha256(previous + canonical(link)).digest()
@@ -103,15 +137,6 @@ def first_break(
         problem = f"the lane ends at {expected_seq - 1}, its head says {head[0]}"
         return Break(lane, expected_seq, None, None, problem)
     return None
-
-
-def chained(links: Iterable[Link], *, after: bytes) -> Iterator[tuple[Link, bytes, bytes]]:
-    """Give each new link its (previous hash, hash), continuing from `after`."""
-    previous = after
-    for link in links:
-        digest = link_hash(previous, link)
-        yield link, previous, digest
-        previous = digest
 
 
 def _fault(

@@ -19,22 +19,25 @@ import msgspec
 import psycopg
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
-from ledger import projection, scope, store
+from ledger import projection, scope, store, trips
 from ledger.errors import Conflict, Invalid, Refused, from_stored
 from ledger.ids import new_id
-from ledger.types import Actor, Event, RecordedEvent
+from ledger.types import Actor, ActorKind, Event, RecordedEvent
 
 ATTEMPTS_MAX = 5
 KEY_LENGTH_MAX = 200
-RETRIED = ("40001", "40P01", "23505")  # serialization failure, deadlock, key taken meanwhile
+# Serialization failure, deadlock, key taken meanwhile; a statement that was forgotten.
+RETRIED = ("40001", "40P01", "23505", trips.LOST)
 UNSTORABLE = ("22021", "22P05")  # NUL in a text, NUL in a JSON string
 
 _COLLISIONS = (
     *(OperationalError, psycopg.OperationalError),
     *(IntegrityError, psycopg.IntegrityError),
+    psycopg.errors.InvalidSqlStatementName,
 )
 
 Authorize = Callable[[Actor, str, Any, UUID], None]
+AskAhead = Callable[[Any, UUID, datetime], scope.Ahead]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,8 @@ class Unit:
     `memo` is for what parts of one command share, under a name of the app's own: events recorded
     so far are not projected yet, so a second look into the database would not see them. `at_end` is
     for what follows from all that a command has decided, whichever command it was: run once when
-    the handler is done, before anything is projected.
+    the handler is done, before anything is projected. `ahead` is the answer to the question that a
+    handler has sent along with the start of its transaction.
     """
 
     organization_id: UUID
@@ -81,6 +85,7 @@ class Unit:
     expected_versions: dict[str, int] = field(default_factory=dict)
     memo: dict[str, Any] = field(default_factory=dict)
     at_end: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    ahead: list[tuple] = field(default_factory=list)
 
     def new_id(self) -> UUID:
         """A fresh id, for the values the domain creates."""
@@ -117,7 +122,7 @@ class _Handler:
     run: Callable[[Any, Unit], Any]
     permission: str
     on: str | None
-    pipelined: bool
+    ahead: AskAhead | None
     result_type: Any
 
 
@@ -125,27 +130,31 @@ _handlers: dict[type, _Handler] = {}
 _authorize: list[Authorize] = []
 
 
-def handles(command_type: type, *, permission: str, on: str | None = None, pipelined: bool = False):
+def handles(
+    command_type: type, *, permission: str, on: str | None = None, ahead: AskAhead | None = None
+):
     """Register the handler of a command.
 
     Args:
         permission: what the actor must hold.
         on: the command's attribute naming the account the permission is needed on;
             None means on the organization's root.
-        pipelined: for what comes thousands of times a second: its statements go out without
-            waiting for each other, see `scope.writing`.
+        ahead: for what comes thousands of times a second: what it asks first goes to the server
+            together with the start of the transaction, and the answer is `unit.ahead`. Given the
+            command, the organization and the instant.
     """
 
     def register(run):
         hints = get_type_hints(run)
-        _handlers[command_type] = _Handler(run, permission, on, pipelined, hints.get("return", Any))
+        _handlers[command_type] = _Handler(run, permission, on, ahead, hints.get("return", Any))
         return run
 
     return register
 
 
 def use_authorizer(authorize: Authorize) -> None:
-    """Install the permission check. `config/wiring.py` calls it once with tenancy's policy."""
+    """Install the permission check. `config/wiring.py` calls it once with tenancy's policy. What it
+    says of a machine or the system it must know without the database."""
     _authorize[:] = [authorize]
 
 
@@ -202,16 +211,23 @@ def _check_key(key: str | None) -> None:
 
 def _attempt(command: Any, handler: _Handler, context: Context) -> Outcome:
     key = None if context.dry_run else _receipt_key(context)
+    now, ahead, early = context.now, None, None
+    if handler.ahead is not None:
+        now = now or datetime.now(UTC)
+        ahead = handler.ahead(command, context.organization_id, now)
+        if context.actor.kind != ActorKind.PERSON:
+            # A machine's permission is known without asking: no lock is taken for one without.
+            _permit(command, handler, context)
+            early = ahead
     try:
-        with scope.writing(
-            context.organization_id, key=key, pipelined=handler.pipelined
-        ) as receipt:
-            for authorize in _authorize:
-                on = getattr(command, handler.on) if handler.on else None
-                authorize(context.actor, handler.permission, on, context.organization_id)
+        with scope.writing(context.organization_id, key=key, ahead=early) as receipt:
+            _permit(command, handler, context)
             if receipt is not None:
                 return _replay(receipt, command, handler)
-            outcome = _run(command, handler, context, key)
+            unit = _unit(command, context, now or datetime.now(UTC))
+            if ahead is not None:
+                unit.ahead = ahead.rows if early else trips.ask(ahead.sql, ahead.values)
+            outcome = _run(command, handler, context, key, unit)
             if context.dry_run:
                 transaction.set_rollback(True)
             return outcome
@@ -219,6 +235,23 @@ def _attempt(command: Any, handler: _Handler, context: Context) -> Outcome:
         if key is None:
             raise refusal.error from None
         return _keep_refusal(refusal.error, command, handler, context, key)
+
+
+def _permit(command: Any, handler: _Handler, context: Context) -> None:
+    for authorize in _authorize:
+        on = getattr(command, handler.on) if handler.on else None
+        authorize(context.actor, handler.permission, on, context.organization_id)
+
+
+def _unit(command: Any, context: Context, now: datetime) -> Unit:
+    return Unit(
+        organization_id=context.organization_id,
+        actor=context.actor,
+        now=now,
+        command=type(command).__name__,
+        command_id=new_id(),
+        reason=context.reason,
+    )
 
 
 class _Refusal(Exception):
@@ -230,31 +263,25 @@ class _Refusal(Exception):
         self.error = error
 
 
-def _run(command: Any, handler: _Handler, context: Context, key: str | None) -> Outcome:
-    """Decide, project, append; the receipt goes with the events."""
-    unit = Unit(
-        organization_id=context.organization_id,
-        actor=context.actor,
-        now=context.now or datetime.now(UTC),
-        command=type(command).__name__,
-        command_id=new_id(),
-        reason=context.reason,
-    )
+def _run(command: Any, handler: _Handler, context: Context, key: str | None, unit: Unit) -> Outcome:
+    """Decide; then project, append and commit, the receipt with the events, in one round trip."""
     try:
         result = handler.run(command, unit)
         for last in unit.at_end.values():
             last()
-        projection.apply(unit.recorded)
         receipt = None
         if key is not None:
             receipt = _receipt(command, key, refused=False, result=result, at=unit.now)
-        placed = store.append(
-            unit.organization_id,
-            unit.recorded,
-            idempotency_key=context.idempotency_key,
-            expected_versions=unit.expected_versions,
-            receipt=receipt,
-        )
+        with trips.gathered():
+            projection.apply(unit.recorded)
+            placed = store.append(
+                unit.organization_id,
+                unit.recorded,
+                idempotency_key=context.idempotency_key,
+                expected_versions=unit.expected_versions,
+                receipt=receipt,
+                commit=not context.dry_run,
+            )
     except Refused as error:
         raise _Refusal(error) from error
     return Outcome(result, False, tuple(placed))
@@ -274,7 +301,7 @@ def _keep_refusal(
             return _replay(receipt, command, handler)
         at = context.now or datetime.now(UTC)
         kept = _receipt(command, key, refused=True, result=error.as_stored(), at=at)
-        store.append(context.organization_id, [], receipt=kept)
+        store.append(context.organization_id, [], receipt=kept, commit=True)
     raise error
 
 

@@ -41,6 +41,7 @@ class Projector:
 
 
 _projectors: list[Projector] = []
+_taking: dict[str, list[Projector]] = {}
 _rebuilt: list[Rebuilt] = []
 
 
@@ -48,6 +49,7 @@ def register(projectors: Iterable[Projector]) -> None:
     """Add projectors in the order they must run. Called by `config/wiring.py` only."""
     known = {projector.name for projector in _projectors}
     _projectors.extend(projector for projector in projectors if projector.name not in known)
+    _taking.clear()
 
 
 def on_rebuilt(callback: Rebuilt) -> None:
@@ -84,10 +86,19 @@ def apply(events: Sequence[RecordedEvent]) -> None:
     still sees an account opened before a person joins it.
     """
     for run in _runs(events):
-        event_type = run[0].data.event_type
-        for projector in _projectors:
-            if not projector.types or event_type in projector.types:
-                projector.project(run)
+        for projector in _takers(run[0].data.event_type):
+            projector.project(run)
+
+
+def _takers(event_type: str) -> list[Projector]:
+    found = _taking.get(event_type)
+    if found is None:
+        found = _taking[event_type] = [
+            projector
+            for projector in _projectors
+            if not projector.types or event_type in projector.types
+        ]
+    return found
 
 
 def _runs(events: Sequence[RecordedEvent]) -> Iterable[Sequence[RecordedEvent]]:

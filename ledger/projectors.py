@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from ledger import trips
 from ledger.projection import ProjectedTable, Projector
-from ledger.sql import server_cursor
 from ledger.types import RecordedEvent
 
 
@@ -13,13 +13,12 @@ def subjects(run: Sequence[RecordedEvent]) -> None:
     if not pairs:
         return
     ids, found = zip(*pairs, strict=True)
-    with server_cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO ledger_subject (organization_id, subject_id, event_id) "
-            "SELECT %b::uuid, subject, event "
-            "FROM unnest(%b::uuid[], %b::uuid[]) AS n(event, subject)",
-            (run[0].organization_id, list(ids), list(found)),
-        )
+    trips.send(
+        "INSERT INTO ledger_subject (organization_id, subject_id, event_id) "
+        "SELECT %b::uuid, subject, event "
+        "FROM unnest(%b::uuid[], %b::uuid[]) AS n(event, subject)",
+        (run[0].organization_id, ids, found),
+    )
 
 
 PROJECTORS = (

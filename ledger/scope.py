@@ -4,15 +4,16 @@ Nothing set means nothing seen: the policies compare with NULL. The setting is l
 transaction, so a pooled connection can never carry one tenant's scope to the next request.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 
-from ledger.sql import server_cursor
+from ledger import trips
 
 FindOrganization = Callable[[str], UUID | None]
 
@@ -67,9 +68,18 @@ class Receipt:
     result: str
 
 
+@dataclass(slots=True)
+class Ahead:
+    """A question that goes along with the first statement of a command, and its answer."""
+
+    sql: str
+    values: Sequence[Any]
+    rows: list[tuple] = field(default_factory=list)
+
+
 @contextmanager
 def writing(
-    organization_id: UUID, *, key: str | None = None, pipelined: bool = False
+    organization_id: UUID, *, key: str | None = None, ahead: Ahead | None = None
 ) -> Iterator[Receipt | None]:
     """The transaction of one command; durable, so that a retry covers the whole of it.
 
@@ -77,25 +87,31 @@ def writing(
     that the key has, if any: of two equal calls at once one works and the other replays.
 
     Args:
-        pipelined: send statements without waiting for the answer to the one before; an error
-            then comes out of a later one, at the latest of the commit. Inside, `rowcount` is not
-            known before something is fetched, and there is no COPY.
+        ahead: asked in the same round trip, behind the locks; its rows are there inside.
     """
     token = _current.set(organization_id)
     try:
-        with _pipeline(pipelined), transaction.atomic(durable=True):
-            values = (organization_id, _write_lock(organization_id), key)
-            found = server_cursor().execute(_ENTER_TO_WRITE, values).fetchone()
-            yield None if found is None else Receipt(*found)
+        with transaction.atomic(durable=True), _rolled_back():
+            enter = (_ENTER_TO_WRITE, (organization_id, _write_lock(organization_id), key))
+            if ahead is None:
+                found = trips.ask(*enter)
+            else:
+                found, ahead.rows = trips.ask_both(enter, (ahead.sql, ahead.values))
+            yield Receipt(*found[0]) if found else None
     finally:
         _current.reset(token)
 
 
-def _pipeline(wanted: bool) -> AbstractContextManager:
-    if not wanted:
-        return nullcontext()
-    connection.ensure_connection()
-    return connection.connection.pipeline()
+@contextmanager
+def _rolled_back() -> Iterator[None]:
+    """End a transaction that fails, or that only tries, before Django does."""
+    try:
+        yield
+    except BaseException:
+        trips.roll_back()
+        raise
+    if transaction.get_rollback():
+        trips.roll_back()
 
 
 @contextmanager

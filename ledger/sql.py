@@ -8,6 +8,8 @@ from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 
+from ledger import trips
+
 
 def server_cursor() -> psycopg.Cursor:
     """A cursor that binds on the server, so that parameters may be binary (`%b`) and `COPY` works.
@@ -15,6 +17,7 @@ def server_cursor() -> psycopg.Cursor:
     It shares Django's connection and so its transaction and the organization set in it.
     """
     connection.ensure_connection()
+    trips.catch_up()
     return psycopg.Cursor(connection.connection)
 
 

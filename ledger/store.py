@@ -1,9 +1,10 @@
 """The event store: append and read. The only file that inserts events.
 
-An append locks the heads of the lanes it writes (in one order, so two appends cannot deadlock),
-takes positions and stream versions, links the hashes and inserts everything in one statement.
-The locks are taken last in a transaction, and held until it commits: within a lane, sequence
-numbers are gapless and in commit order, across lanes positions respect cause and effect.
+An append is one call of a function of the database. It locks the heads of the lanes it writes (in
+one order, so two appends cannot deadlock), takes positions and stream versions, links the hashes
+and inserts everything. The locks are taken last in a transaction, and held until it commits:
+within a lane, sequence numbers are gapless and in commit order, across lanes positions respect
+cause and effect.
 """
 
 import heapq
@@ -15,10 +16,10 @@ from uuid import UUID
 import msgspec
 import psycopg
 
-from ledger import registry
-from ledger.chain import Link, chained
+from ledger import chain, registry, trips
+from ledger.chain import Link
 from ledger.errors import Conflict
-from ledger.sql import row_values, rows_of, server_cursor
+from ledger.sql import server_cursor
 from ledger.types import RecordedEvent
 
 READ_MAX = 5_000
@@ -30,43 +31,16 @@ _COLUMNS = (
     "idempotency_key, reason, payload"
 )
 
-_EVENT_COLUMNS = {
-    "position": "bigint",
-    "id": "uuid",
-    "lane": "uuid",
-    "lane_seq": "bigint",
-    "stream": "text",
-    "version": "int",
-    "type": "text",
-    "schema_version": "smallint",
-    "occurred_at": "timestamptz",
-    "payload": "text",
-    "previous_hash": "bytea",
-    "hash": "bytea",
-}
-_HEAD_COLUMNS = {"lane": "uuid", "seq": "bigint", "hash": "bytea"}
-
-
 _RECEIPT = """
 INSERT INTO ledger_receipt
     (organization_id, key, command, input_hash, refused, result, recorded_at)
 VALUES (%b::uuid, %b::text, %b::text, %b::bytea, %b::boolean, %b::text::jsonb, %b::timestamptz)
 """
-
-
-def _insert_sql(events: int, lanes: int, *, receipt: bool) -> str:
-    """Insert the events, move the heads of their lanes, keep the receipt: one statement."""
-    return f"""
-WITH {f"kept AS ({_RECEIPT})," if receipt else ""} moved AS (
-    UPDATE ledger_lane l SET seq = h.seq, hash = h.hash
-    FROM {rows_of(_HEAD_COLUMNS, lanes)} AS h({", ".join(_HEAD_COLUMNS)})
-    WHERE l.organization_id = %b::uuid AND l.lane = h.lane
-)
-INSERT INTO ledger_event ({_COLUMNS}, previous_hash, hash)
-SELECT position, id, %b::uuid, lane, lane_seq, stream, version, type, schema_version,
-       occurred_at, %b::timestamptz, %b::text, %b::uuid, %b::text, %b::text, %b::uuid,
-       %b::text, %b::text, payload::jsonb, previous_hash, hash
-FROM {rows_of(_EVENT_COLUMNS, events)} AS new({", ".join(_EVENT_COLUMNS)})
+_APPEND = """
+SELECT positions, seqs, versions FROM ledger_append(
+    %b::uuid, %b::uuid[], %b::text[], %b::uuid[], %b::int[], %b::int[], %b::text[], %b::smallint[],
+    %b::timestamptz[], %b::text[], %b::text[], %b::text[], %b::text[], %b::timestamptz, %b::text,
+    %b::uuid, %b::text, %b::text, %b::uuid, %b::text, %b::text)
 """
 
 
@@ -101,6 +75,7 @@ def append(
     idempotency_key: str | None = None,
     expected_versions: Mapping[str, int] | None = None,
     receipt: NewReceipt | None = None,
+    commit: bool = False,
 ) -> list[RecordedEvent]:
     """Add events to their streams and lanes and return them with their place, and keep the receipt
     of the command with them.
@@ -109,66 +84,84 @@ def append(
 
     Args:
         expected_versions: the version each stream was read at; 0 for "does not exist yet".
+        commit: nothing follows: the transaction may end with this.
 
     Raises:
         Conflict: a stream has moved on since it was read.
     """
+    if receipt is not None:
+        kept = _receipt_values(organization_id, receipt)
+        if not events:
+            trips.ask(_RECEIPT, kept, commit=commit)
+            return []
+        trips.send(_RECEIPT, kept)
     if not events:
-        if receipt is not None:
-            server_cursor().execute(_RECEIPT, _receipt_values(organization_id, receipt))
         return []
-    heads, positions, versions = _places(organization_id, events)
-    for stream, expected in (expected_versions or {}).items():
-        if versions.get(stream, 0) != expected:
-            raise Conflict(
-                "stale_version",
-                "This was changed by someone else meanwhile. Reload it and decide again.",
-                facts={"stream": stream, "expected": expected, "found": versions.get(stream, 0)},
-            )
-    links, placed = _link(organization_id, events, positions, versions, heads, idempotency_key)
-    _insert(events[0], organization_id, idempotency_key, links, receipt)
+    lanes = sorted({event.lane or organization_id for event in events})
+    streams = list({event.stream: None for event in events})
+    values = _append_values(organization_id, events, lanes, streams, idempotency_key)
+    # What was expected is compared before anything is final.
+    ends = commit and not expected_versions
+    [places] = trips.ask(_APPEND, values, commit=ends)
+    placed = [
+        _placed(event, position, event.lane or organization_id, seq, version)
+        for event, position, seq, version in zip(events, *places, strict=True)
+    ]
+    if expected_versions:
+        _compare(placed, expected_versions)
     return placed
 
 
-_PLACES = (
-    "SELECT seqs, hashes, positions, versions "
-    "FROM ledger_places(%b::uuid, %b::uuid[], %b::text[], %b::int)"
-)
+def _append_values(
+    organization_id: UUID,
+    events: Sequence[RecordedEvent],
+    lanes: list[UUID],
+    streams: list[str],
+    key: str | None,
+) -> tuple:
+    """The parameters of an append."""
+    first = events[0]
+    lane_number = {lane: number for number, lane in enumerate(lanes, start=1)}
+    stream_number = {stream: number for number, stream in enumerate(streams, start=1)}
+    pieces = [chain.pieces(event, organization_id, key) for event in events]
+    places, said, rests, payloads = zip(*pieces, strict=True)
+    return (
+        organization_id,
+        lanes,
+        streams,
+        [event.id for event in events],
+        [lane_number[event.lane or organization_id] for event in events],
+        [stream_number[event.stream] for event in events],
+        [event.data.event_type for event in events],
+        [event.data.event_version for event in events],
+        [event.occurred_at for event in events],
+        payloads,
+        places,
+        said,
+        rests,
+        first.recorded_at,
+        first.actor_kind,
+        first.actor_id,
+        first.actor_label,
+        first.command,
+        first.command_id,
+        key,
+        first.reason,
+    )
 
 
-def _places(
-    organization_id: UUID, events: Sequence[RecordedEvent]
-) -> tuple[dict[UUID, tuple[int, bytes]], list[int], dict[str, int]]:
-    """Lock the heads of the events' lanes; give the heads, as many positions as there are events,
-    and the version each stream is at. Everything is read behind the locks."""
-    lanes = sorted({event.lane or organization_id for event in events})
-    streams = list({event.stream for event in events})
-    with server_cursor() as cursor:
-        row = cursor.execute(_PLACES, (organization_id, lanes, streams, len(events))).fetchone()
-    seqs, hashes, positions, versions = row
-    heads = {
-        lane: (seq, bytes(digest)) for lane, seq, digest in zip(lanes, seqs, hashes, strict=True)
-    }
-    return heads, positions, dict(zip(streams, versions, strict=True))
-
-
-def _link(organization_id, events, positions, versions, heads, idempotency_key):
-    """Give events their place and chain them lane by lane; order within a lane is kept."""
-    by_lane: dict[UUID, list[Link]] = {}
-    placed = []
-    versions = dict(versions)
-    sequences = {lane: seq for lane, (seq, _) in heads.items()}
-    for event, position in zip(events, positions, strict=True):
-        lane = event.lane or organization_id
-        sequences[lane] += 1
-        versions[event.stream] += 1
-        done = _placed(event, position, lane, sequences[lane], versions[event.stream])
-        placed.append(done)
-        by_lane.setdefault(lane, []).append(_as_link(done, idempotency_key))
-    links = []
-    for lane, lane_links in by_lane.items():
-        links.extend(chained(lane_links, after=heads[lane][1]))
-    return links, placed
+def _compare(placed: Sequence[RecordedEvent], expected_versions: Mapping[str, int]) -> None:
+    before: dict[str, int] = {}
+    for event in placed:
+        before.setdefault(event.stream, event.version - 1)
+    for stream, expected in expected_versions.items():
+        found = before.get(stream, 0)
+        if found != expected:
+            raise Conflict(
+                "stale_version",
+                "This was changed by someone else meanwhile. Reload it and decide again.",
+                facts={"stream": stream, "expected": expected, "found": found},
+            )
 
 
 def _placed(event: RecordedEvent, position: int, lane: UUID, seq: int, version: int):
@@ -191,76 +184,6 @@ def _placed(event: RecordedEvent, position: int, lane: UUID, seq: int, version: 
         lane_seq=seq,
         version=version,
     )
-
-
-def _as_link(event: RecordedEvent, idempotency_key: str | None) -> Link:
-    return Link(
-        position=event.position,
-        id=event.id,
-        organization_id=event.organization_id,
-        lane=event.lane,
-        lane_seq=event.lane_seq,
-        stream=event.stream,
-        version=event.version,
-        type=event.data.event_type,
-        schema_version=event.data.event_version,
-        occurred_at=event.occurred_at,
-        recorded_at=event.recorded_at,
-        actor_kind=event.actor_kind,
-        actor_id=event.actor_id,
-        actor_label=event.actor_label,
-        command=event.command,
-        command_id=event.command_id,
-        idempotency_key=idempotency_key,
-        reason=event.reason,
-        payload=registry.to_payload(event.data),
-    )
-
-
-def _insert(
-    first: RecordedEvent,
-    organization_id: UUID,
-    key: str | None,
-    links,
-    receipt: NewReceipt | None,
-) -> None:
-    encode = msgspec.json.encode
-    rows = [
-        (
-            link.position,
-            link.id,
-            link.lane,
-            link.lane_seq,
-            link.stream,
-            link.version,
-            link.type,
-            link.schema_version,
-            link.occurred_at,
-            encode(link.payload).decode(),
-            previous,
-            digest,
-        )
-        for link, previous, digest in links
-    ]
-    heads = {link.lane: (link.lane, link.lane_seq, digest) for link, _, digest in links}
-    shared = (
-        organization_id,
-        first.recorded_at,
-        first.actor_kind,
-        first.actor_id,
-        first.actor_label,
-        first.command,
-        first.command_id,
-        key,
-        first.reason,
-    )
-    kept = () if receipt is None else _receipt_values(organization_id, receipt)
-    moved = (*row_values(list(heads.values())), organization_id)
-    with server_cursor() as cursor:
-        cursor.execute(
-            _insert_sql(len(rows), len(heads), receipt=receipt is not None),
-            (*kept, *moved, *shared, *row_values(rows)),
-        )
 
 
 def stream_version(organization_id: UUID, stream: str) -> int:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
 
+from ledger import trips
 from ledger.projection import ProjectedTable, Projector
 from ledger.sql import row_values, rows_of, server_cursor
 from ledger.types import RecordedEvent
@@ -80,13 +82,13 @@ _STARTED_COLUMNS = {
 _STARTED = """
 UPDATE quota_allocation a SET state = 'running', started_at = n.started_at, heard_at = n.heard_at,
     lease_until = n.lease_until, lapses_at = n.lease_until, steps = a.steps || n.steps::jsonb
-FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b::uuid AND a.id = n.id
 """
 _RENEWED_COLUMNS = {"id": "uuid", "heard_at": "timestamptz", "lease_until": "timestamptz"}
 _RENEWED = """
 UPDATE quota_allocation a SET heard_at = n.heard_at, lease_until = n.lease_until,
     lapses_at = n.lease_until
-FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b::uuid AND a.id = n.id
 """
 _RESIZED_COLUMNS = {
     "id": "uuid",
@@ -98,12 +100,12 @@ _RESIZED_COLUMNS = {
 _RESIZED = """
 UPDATE quota_allocation a SET units = n.units, heard_at = n.heard_at, lease_until = n.lease_until,
     lapses_at = n.lease_until, steps = a.steps || n.steps::jsonb
-FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b::uuid AND a.id = n.id
 """
 _RECLASSIFIED_COLUMNS = {"id": "uuid", "tier": "text", "steps": "text"}
 _RECLASSIFIED = """
 UPDATE quota_allocation a SET tier = n.tier, steps = a.steps || n.steps::jsonb
-FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b::uuid AND a.id = n.id
 """
 _ENDED_COLUMNS = {
     "id": "uuid",
@@ -117,7 +119,7 @@ _ENDED = """
 UPDATE quota_allocation a SET state = %b::text, ended_at = n.ended_at, lapses_at = NULL,
     started_at = coalesce(n.started_at, a.started_at), heard_at = coalesce(n.heard_at, a.heard_at),
     lease_until = coalesce(n.lease_until, a.lease_until), steps = a.steps || n.steps::jsonb
-FROM {rows} WHERE a.organization_id = %b AND a.id = n.id
+FROM {rows} WHERE a.organization_id = %b::uuid AND a.id = n.id
 """
 _SLOW = """
 UPDATE quota_allocation SET slow = reclaim_seconds > %b::int
@@ -179,14 +181,21 @@ def made(run: Run) -> None:
     organization_id = run[0].organization_id
     state = "running" if adopted else "held"
     changes = deltas.rows()
-    made_sql = _MADE.format(rows=_new(_MADE_COLUMNS, len(rows)))
-    come_sql = _COME.format(rows=_new(_DELTA_COLUMNS, len(changes)))
-    values = (organization_id, state, adopted, *row_values(rows))
-    with server_cursor() as cursor:
-        cursor.execute(
-            f"WITH made AS ({made_sql}) {come_sql}",
-            (*values, organization_id, *row_values(changes)),
-        )
+    trips.send(
+        _made_sql(len(rows) == 1, len(changes) == 1),
+        (
+            *(organization_id, state, adopted, *row_values(rows)),
+            *(organization_id, *row_values(changes)),
+        ),
+        kept=len(rows) == 1,
+    )
+
+
+@cache
+def _made_sql(one_row: bool, one_holding: bool) -> str:
+    made = _MADE.format(rows=_new(_MADE_COLUMNS, 1 if one_row else 2))
+    come = _COME.format(rows=_new(_DELTA_COLUMNS, 1 if one_holding else 2))
+    return f"WITH made AS ({made}) {come}"
 
 
 def started(run: Run) -> None:
@@ -318,11 +327,11 @@ def _update(
     sql: str, columns: Mapping[str, str], run: Run, rows: Iterable[tuple], *before: Any
 ) -> None:
     found = list(rows)
-    with server_cursor() as cursor:
-        cursor.execute(
-            sql.format(rows=_new(columns, len(found))),
-            (*before, *row_values(found), run[0].organization_id),
-        )
+    trips.send(
+        sql.format(rows=_new(columns, len(found))),
+        (*before, *row_values(found), run[0].organization_id),
+        kept=len(found) == 1,
+    )
 
 
 def _move(run: Run, deltas: _Deltas) -> None:

@@ -101,3 +101,19 @@ def globex(db: None):
     from tests import world
 
     return world.globex()
+
+
+@pytest.fixture
+def rounds(monkeypatch) -> list[list[bytes]]:
+    """The first words of the statements of each round trip that commands make from now on."""
+    from ledger import trips
+
+    found: list[list[bytes]] = []
+    travel = trips._round
+
+    def noted(raw, line, asked):
+        found.append([one.statement.sql.split()[0] for one in asked])
+        return travel(raw, line, asked)
+
+    monkeypatch.setattr(trips, "_round", noted)
+    return found

@@ -1,8 +1,10 @@
 """Admit a scheduler's waiting jobs, in its order, all in one transaction."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
+from ledger import scope
 from ledger.errors import Invalid
 from ledger.execution import Unit, handles
 from quota import allocation_facts as facts
@@ -40,7 +42,20 @@ class AdmitBatch:
     requests: tuple[wire.Ask, ...]
 
 
-@handles(AdmitBatch, permission=Scope.ADMISSION_WRITE, pipelined=True)
+def _standing_of(command: AdmitBatch, organization_id: UUID, now: datetime) -> scope.Ahead:
+    """Lock the pools that are asked, and what they stand at."""
+    requests = command.requests[:REQUESTS_MAX]
+    return loading.locked_standing_ahead(
+        organization_id,
+        now=now,
+        pool_names={need.pool for ask in requests for need in needs_of(ask)},
+        account_names={ask.account for ask in requests},
+        person_names={ask.person for ask in requests},
+        keys=[ask.key for ask in requests],
+    )
+
+
+@handles(AdmitBatch, permission=Scope.ADMISSION_WRITE, ahead=_standing_of)
 def admit_batch(command: AdmitBatch, unit: Unit) -> wire.Admissions:
     """Lock the pools, record what has lapsed in them, decide, record the holds."""
     requests = command.requests
@@ -70,14 +85,7 @@ class _Batch:
     def __init__(self, unit: Unit, requests: tuple[wire.Ask, ...]) -> None:
         here = unit.organization_id
         self._unit = unit
-        standing = loading.locked_standing(
-            here,
-            now=unit.now,
-            pool_names={n.pool for ask in requests for n in needs_of(ask)},
-            account_names={ask.account for ask in requests},
-            person_names={ask.person for ask in requests},
-            keys=[ask.key for ask in requests],
-        )
+        standing = loading.standing_from(here, unit.ahead, now=unit.now)
         self._standing: Standing = standing
         self.policy = standing.policy
         pools = standing.pools

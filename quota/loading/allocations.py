@@ -4,7 +4,7 @@ Pools are locked first and in one order; everything of allocations happens under
 pool, so what is read afterwards stays true until the command commits.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from ledger import scope, trips
 from ledger.sql import server_cursor
 from quota.allocation_facts import StoredAllocation
 from quota.domain.batch import AdmissionPolicy, Holding, Occupant, PoolState
@@ -142,9 +143,32 @@ def locked_standing(
 ) -> Standing:
     """Lock pools as `lock_pools` does and give what they stand at, in one round trip: these are
     what a single admission costs."""
+    ahead = locked_standing_ahead(
+        organization_id,
+        now=now,
+        pool_names=pool_names,
+        pool_ids=pool_ids,
+        account_names=account_names,
+        person_names=person_names,
+        keys=keys,
+    )
+    return standing_from(organization_id, trips.ask(ahead.sql, ahead.values), now=now)
+
+
+def locked_standing_ahead(
+    organization_id: UUID,
+    *,
+    now: datetime,
+    pool_names: Collection[str] = (),
+    pool_ids: Collection[UUID] = (),
+    account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
+    keys: Collection[str] = (),
+) -> scope.Ahead:
+    """The question of `locked_standing`, to be sent with the start of a transaction."""
     pools = (list(pool_names), list(pool_ids), True)
     names = (list(account_names), list(person_names), list(keys))
-    return _standing(organization_id, pools, now, names, {})
+    return scope.Ahead(_STANDING, (organization_id, *pools, now, *names))
 
 
 def standing(
@@ -159,19 +183,19 @@ def standing(
     """Quotas in force at `now`, holdings as recorded, and the accounts they and the names are of.
     One statement, whatever the number of pools and accounts."""
     names = (list(account_names), list(person_names), list(keys))
-    return _standing(organization_id, ([], list(pools), False), now, names, pools)
+    rows = trips.ask(_STANDING, (organization_id, [], list(pools), False, now, *names))
+    return standing_from(organization_id, rows, now=now, pools=pools)
 
 
-def _standing(
+def standing_from(
     organization_id: UUID,
-    which: tuple[list[str], list[UUID], bool],
+    rows: Sequence[tuple],
+    *,
     now: datetime,
-    names: tuple[list[str], list[str], list[str]],
-    pools: dict[UUID, LivePool],
+    pools: Mapping[UUID, LivePool] | None = None,
 ) -> Standing:
-    """Run the statement and sort its rows by their kind. `pools` are the ones known before."""
-    with server_cursor() as cursor:
-        rows = cursor.execute(_STANDING, (organization_id, *which, now, *names)).fetchall()
+    """Sort the rows of `quota_standing` by their kind. `pools` are the ones known before."""
+    pools = pools or {}
     found = Standing(pools=dict(pools), accounts={}, names={}, closed=set(), quotas={})
     found.reservations = reservations.read(row for row in rows if row[0] in "Rro")
     is_due = False

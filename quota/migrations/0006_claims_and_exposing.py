@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("quota", "0005_standing"),
+        ("quota", "0004_admission_policy_and_orders"),
     ]
 
     operations = [

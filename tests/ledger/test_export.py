@@ -14,10 +14,11 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import chain, export
+from ledger import chain, export, registry
 from ledger.commands import RecordLaneHeads
 from ledger.ids import new_id
-from tests.ledger.sample import Note, machine
+from ledger.types import RecordedEvent
+from tests.ledger.sample import Note, Noted, machine
 from tests.world import Tenant, record
 
 # The program of docs/operator/ledger.md, word for word; test_the_guide_prints_it says so.
@@ -179,6 +180,27 @@ def test_the_standard_library_writes_the_same_bytes(payload, reason):
     assert again.encode() == chain.canonical(link)
 
 
+@given(text=texts, reason=texts, key=st.none() | texts, pool=st.none() | st.uuids())
+def test_the_pieces_of_an_append_make_the_canonical_form(text, reason, key, pool):
+    data = Noted(note_id=UUID(int=4), text=text, pool_id=pool)
+    said = {name: getattr(LINK, name) for name in RecordedEvent.__slots__ if hasattr(LINK, name)}
+    said |= {"stream": data.stream, "lane": pool, "reason": reason}
+    event = RecordedEvent(**said, data=data)
+    place, stream, rest, payload = chain.pieces(event, LINK.organization_id, key)
+    link = replace(
+        LINK,
+        stream=data.stream,
+        lane=pool or LINK.organization_id,
+        lane_seq=8,
+        position=9,
+        version=10,
+        reason=reason,
+        idempotency_key=key,
+        payload=registry.to_payload(data),
+    )
+    assert f"[9{place}8{stream}10{rest}{payload}]".encode() == chain.canonical(link)
+
+
 def test_text_is_hashed_as_it_is_and_not_normalized():
     composed, decomposed = (unicodedata.normalize(form, "ä") for form in ("NFC", "NFD"))
     hashes = {
@@ -189,7 +211,12 @@ def test_text_is_hashed_as_it_is_and_not_normalized():
 
 
 def stored(*links: chain.Link) -> list[tuple[chain.Link, bytes, bytes]]:
-    return list(chain.chained(links, after=chain.GENESIS))
+    found, previous = [], chain.GENESIS
+    for link in links:
+        digest = chain.link_hash(previous, link)
+        found.append((link, previous, digest))
+        previous = digest
+    return found
 
 
 @pytest.mark.parametrize(

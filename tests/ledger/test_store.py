@@ -5,7 +5,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from ledger import readers, scope, store, verification
+from ledger import chain, readers, scope, store, verification
 from ledger.errors import Conflict
 from ledger.ids import new_id
 from ledger.sql import server_cursor
@@ -70,6 +70,20 @@ def test_of_many_who_read_the_same_version_one_wins(real_place):
     assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == THREADS - 1
     with scope.reading(real_place.id):
         assert store.stream_version(real_place.id, f"note:{note_id}") == 2
+
+
+def test_the_database_links_what_the_chain_says(place):
+    """Whatever the texts, in every lane, over several commands."""
+    pool_id = new_id()
+    for lines in (('a"\\\n\t\u001f/\u2028', "\u00e9e\u0301\U0001f600"), ("", "]},{")):
+        note(place, new_id(), *lines)
+        note(place, new_id(), *lines, pool_id=pool_id)
+    with scope.reading(place.id):
+        heads = store.heads(place.id)
+        assert heads[pool_id][0] == 4
+        for lane, head in heads.items():
+            links = store.stored_links(place.id, lane)
+            assert chain.first_break(lane, links, head=head) is None
 
 
 def test_lanes_are_gapless_and_in_position_order_whoever_writes(real_place):

@@ -1,9 +1,12 @@
 """Admission on the database: tiers, reasons, repetition, lapses, companion sets, dry runs."""
 
+from uuid import UUID
+
 import pytest
 
 from ledger import verification
-from ledger.errors import Conflict
+from ledger.errors import Conflict, Denied
+from ledger.types import Actor, ActorKind
 from quota import wire
 from tenancy.domain.tree import DEPTH_MAX
 from tests.quota.allocations.conftest import after
@@ -42,6 +45,30 @@ def test_the_same_job_again_gets_the_same_units(jobs, quotas):
     twice = jobs.admit(jobs.ask("b", units=1), jobs.ask("b", units=1)).results
     assert [result.repeated for result in twice] == [False, True]
     assert jobs.holding("nlp") == (9, 0, 0)
+
+
+def test_an_admission_takes_two_trips_whoever_asks(jobs, quotas, rounds):
+    quotas.set("nlp", 10)
+    rounds.clear()
+    jobs.admit(jobs.ask("a", units=1), idempotency_key="k")
+    assert rounds == [[b"SELECT"] * 2, [b"WITH", b"INSERT", b"SELECT"]]
+    many = [jobs.ask(str(number), units=1, account="root") for number in range(5)]
+    rounds.clear()
+    jobs.admit(*many)
+    assert rounds == [[b"SELECT"] * 2, [b"WITH", b"SELECT"]]
+
+
+def test_no_lock_is_taken_for_who_may_not(jobs, quotas, rounds):
+    quotas.set("nlp", 10)
+    rounds.clear()
+    reader = Actor(kind=ActorKind.TOKEN, id=UUID(int=1), label="reader", scopes=frozenset())
+    with pytest.raises(Denied):
+        jobs.admit(jobs.ask("a"), by=reader)
+    assert rounds == []
+    with pytest.raises(Denied):
+        jobs.admit(jobs.ask("a"), by=jobs.place.actor("bob"))
+    assert rounds == [[b"SELECT"]]
+    assert jobs.rows() == []
 
 
 def test_the_same_request_again_gets_the_first_answer(jobs, quotas):
