@@ -61,8 +61,8 @@ def rule_words(kind: str, rule: str) -> str:
     if kind == "forecast":
         return f"Forecast at {rule} %"
     long, short, factor = rule.split("/")
-    days = "day" if short == "1" else f"{short} days"
-    return f"Burning {factor} times as fast for {long} days, and still in the last {days}"
+    last = "on the last day" if short == "1" else f"in the last {short} days"
+    return f"Burning {factor} times as fast for {long} days, and still {last}"
 
 
 def figure_words(kind: str, figure: Decimal | Fraction) -> str:

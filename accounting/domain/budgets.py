@@ -253,11 +253,8 @@ def window_burn(
     first = today - timedelta(days=days)
     if first < span.first or today > span.end:
         return None
-    spent = sum(
-        (Fraction(costs.get(first + timedelta(days=n), Decimal(0))) for n in range(days)),
-        Fraction(0),
-    )
-    return (spent / days) / (Fraction(amount) / span.days)
+    spent = sum((costs.get(first + timedelta(days=n), Decimal(0)) for n in range(days)), Decimal(0))
+    return Fraction(spent) * span.days / (Fraction(amount) * days)
 
 
 def burns(

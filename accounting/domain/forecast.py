@@ -67,7 +67,9 @@ class Forecast:
         amount, low, high: rounded; None without a forecast.
         why_not: `not_begun`, `little_history`, `over`, or empty.
         days: what each day from today on is expected to cost, of today the rest.
-        cone: for each of them, the half-width of the interval of all that was spent by its end.
+        scatter: s of the formula.
+        history: how many whole days were looked at.
+        rest_of_today: the part of today that is still to come.
     """
 
     amount: Decimal | None = None
@@ -75,7 +77,17 @@ class Forecast:
     high: Decimal | None = None
     why_not: str = ""
     days: tuple[tuple[date, Fraction], ...] = ()
-    cone: tuple[Decimal, ...] = ()
+    scatter: Decimal = Decimal(0)
+    history: int = 0
+    rest_of_today: Fraction = Fraction(1)
+
+    @property
+    def cone(self) -> tuple[Decimal, ...]:
+        """For each of the days, the half-width of the interval of all that is spent by its end."""
+        return tuple(
+            _half_width(self.scatter, self.rest_of_today + n, self.history)
+            for n in range(len(self.days))
+        )
 
 
 def spent_in(costs: Mapping[date, Cost], span: Span) -> Decimal:
@@ -108,25 +120,27 @@ def forecast(
     if len(history) < HISTORY_DAYS_MIN:
         return Forecast(why_not="little_history")
     expected = _expected(costs, history)
-    idle = _median([costs.get(day, NOTHING).idle for day in history[-IDLE_DAYS:]])
+    idle = median(costs.get(day, NOTHING).idle for day in history[-IDLE_DAYS:])
     scatter = _scatter(costs, history, expected)
-    days, cone, sums, length = [], [], Fraction(0), Fraction(0)
-    for n in range((span.end - today).days):
-        day = today + timedelta(days=n)
-        part = rest_of_today if n == 0 else Fraction(1)
-        cost = max(Fraction(0), (expected[day.weekday()] + idle) * part)
-        sums, length = sums + cost, length + part
-        days.append((day, cost))
-        cone.append(_half_width(scatter, length, len(history)))
+    whole = {weekday: max(Fraction(0), Fraction(use + idle)) for weekday, use in expected.items()}
+    days = [
+        (day, whole[day.weekday()] * (1 if n else rest_of_today))
+        for n in range((span.end - today).days)
+        for day in [today + timedelta(days=n)]
+    ]
     spent = spent_in(costs, span)
-    amount = money.rounded(Fraction(spent) + sums, places)
-    width = money.rounded(cone[-1], places)
+    coming = sum((cost for _, cost in days), Fraction(0))
+    amount = money.rounded(Fraction(spent) + coming, places)
+    last = _half_width(scatter, rest_of_today + len(days) - 1, len(history))
+    width = money.rounded(last, places)
     return Forecast(
         amount=amount,
         low=max(spent, amount - width),
         high=amount + width,
         days=tuple(days),
-        cone=tuple(cone),
+        scatter=scatter,
+        history=len(history),
+        rest_of_today=rest_of_today,
     )
 
 
@@ -136,26 +150,22 @@ def _history(today: date, since: date | None) -> list[date]:
     return [day for day in days if since is not None and day >= since]
 
 
-def _expected(costs: Mapping[date, Cost], history: list[date]) -> dict[int, Fraction]:
+def _expected(costs: Mapping[date, Cost], history: list[date]) -> dict[int, Decimal]:
     """What use costs, by weekday."""
-    by_weekday: dict[int, list[Decimal]] = {n: [] for n in range(7)}
+    by_weekday: dict[int, list[Decimal]] = {}
     for day in history:
-        by_weekday[day.weekday()].append(costs.get(day, NOTHING).use)
-    return {weekday: _median(values) for weekday, values in by_weekday.items()}
+        by_weekday.setdefault(day.weekday(), []).append(costs.get(day, NOTHING).use)
+    return {weekday: median(values) for weekday, values in by_weekday.items()}
 
 
 def _scatter(
-    costs: Mapping[date, Cost], history: list[date], expected: Mapping[int, Fraction]
-) -> Fraction:
-    off = [abs(Fraction(costs.get(day, NOTHING).use) - expected[day.weekday()]) for day in history]
-    return Fraction(FROM_MAD) * median(off)
+    costs: Mapping[date, Cost], history: list[date], expected: Mapping[int, Decimal]
+) -> Decimal:
+    off = [abs(costs.get(day, NOTHING).use - expected[day.weekday()]) for day in history]
+    return FROM_MAD * median(off)
 
 
-def _half_width(scatter: Fraction, days: Fraction, history: int) -> Decimal:
+def _half_width(scatter: Decimal, days: Fraction, history: int) -> Decimal:
     under = days + days * days / history
     root = (Decimal(under.numerator) / Decimal(under.denominator)).sqrt()
-    return NORMAL * root * (Decimal(scatter.numerator) / Decimal(scatter.denominator))
-
-
-def _median(values: list[Decimal]) -> Fraction:
-    return Fraction(median(Fraction(value) for value in values))
+    return NORMAL * root * scatter
