@@ -17,6 +17,7 @@ from accounting import closed_usage, partitions, statement_month, statement_rati
 from accounting.commands.rates import PriceWish, PublishRateCard
 from accounting.commands.statements import CloseMonth, StartClose
 from accounting.queries import showback
+from bench import budgets
 from bench.measure import Report, median_seconds, seconds
 from bench.world import POOLS, GrowTree
 from ledger import scope
@@ -82,6 +83,9 @@ def run(report: Report, superuser_url: str, *, rows: int) -> None:
         ours = statistics.median(found)
         report.add(name, ours, "s")
         report.add(f"{name} / GROUP BY", ours / ceiling, "ratio", at_most=3)
+    with scope.reading(organization_id):
+        accounts = _accounts(organization_id)
+    budgets.run(report, organization_id, accounts, month=MONTH, begun=START + timedelta(1), now=NOW)
     report.add("close of the month, with its parts", seconds(lambda: _close(organization_id)), "s")
     for name, details, bound in (("at a glance", (), 100), ("by person", ("person",), None)):
         inside = statistics.median(
