@@ -62,17 +62,24 @@ def plan(state: PlanState, request: PlanRequest, *, at: datetime) -> PlanAnswer:
     Raises:
         KeyError: an account that nobody named.
     """
+    asked = request.units
     whole = _Planner(state, replace(request, min_units=None), at)
-    found = whole.answer()
-    fewest = request.units if request.min_units is None else request.min_units
-    if found.outcome == "plan" or fewest == request.units:
+    fewest = asked if request.min_units is None else request.min_units
+    if fewest == asked:
+        return whole.answer()
+
+    def answer(units: int) -> PlanAnswer:
+        return _Planner(state, replace(request, units=units, min_units=None), at).answer()
+
+    # Most often the pool's budget is what bounds it, so the first number tried is the right one.
+    high = max(fewest, min(asked, whole.ceiling()))
+    found = whole.answer() if high == asked else answer(high)
+    if found.outcome == "plan" or high == fewest:
         return found
-    best = _Planner(state, replace(request, units=fewest, min_units=None), at).answer()
-    # One more than any plan that begins now can give.
-    low, high = fewest, min(request.units, max(fewest, whole.ceiling()) + 1)
+    low, best = fewest, answer(fewest)
     while best.outcome == "plan" and high - low > 1:
         middle = (low + high) // 2
-        found = _Planner(state, replace(request, units=middle, min_units=None), at).answer()
+        found = answer(middle)
         if found.outcome == "plan":
             low, best = middle, found
         else:
@@ -166,7 +173,7 @@ class _Planner:
 
     def _draw(self, when: datetime, limit: int | None) -> Taken | None:
         """The minimal legal set among those available; the ground is as before afterwards."""
-        banned: set[int] = set()
+        banned: dict[int, tuple[str, Candidate]] = {}
 
         def usable(step: int) -> list[Candidate]:
             found = self.candidates.usable(step, when=when, limit=limit)
@@ -175,6 +182,7 @@ class _Planner:
         for _ in range(ROUNDS_MAX):
             taking = Taking(self.ground)
             if not taking.cover(len(STEPS), usable):
+                taking.refused |= banned
                 self._note_refused(taking)
                 return None
             illegal = taking.illegal()
@@ -182,7 +190,7 @@ class _Planner:
             taking.undo()
             if not illegal:
                 return taken
-            banned |= {id(candidate) for _, candidate in illegal}
+            banned |= {id(candidate): (why, candidate) for why, candidate in illegal}
         return None
 
     def _settle(self, taken: Taken, when: datetime) -> PlanAnswer:
