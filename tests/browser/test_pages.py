@@ -1,7 +1,7 @@
 """Journeys through the pages, each judged wide and narrow, light and dark."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -102,13 +102,18 @@ def test_pages_are_accessible_in_every_look(
     assert not problems, "\n\n".join(problems)
 
 
-def test_pages_reflow_to_320_pixels(new_page: Callable[..., Page], sign_in: Callable, used: Tenant):
-    page = new_page(**REFLOW)
-    sign_in(page, used, "otto")
-    for address in PAGES.values():
+def assert_reflow(page: Page, addresses: Iterable[str]) -> None:
+    """Ask for each page and look whether it fits."""
+    for address in addresses:
         page.goto(address)
         settle(page)
         assert_no_sideways_scroll(page)
+
+
+def test_pages_reflow_to_320_pixels(new_page: Callable[..., Page], sign_in: Callable, used: Tenant):
+    page = new_page(**REFLOW)
+    sign_in(page, used, "otto")
+    assert_reflow(page, PAGES.values())
 
 
 def test_pages_work_without_javascript(

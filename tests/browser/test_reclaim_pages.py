@@ -17,7 +17,7 @@ from quota.commands.reviews import Approve
 from quota.domain.requests import Terms
 from tests.browser.conftest import NARROW, WIDE
 from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
-from tests.browser.test_pages import settle
+from tests.browser.test_pages import REFLOW, assert_reflow, settle
 from tests.world import Tenant, record
 
 LOOKS = {
@@ -123,12 +123,9 @@ def test_pages_are_accessible_in_every_look(
 def test_pages_reflow_to_320_pixels(
     new_page: Callable[..., Page], sign_in: Callable, place: Tenant
 ):
-    page = new_page(viewport={"width": 320, "height": 640})
+    page = new_page(**REFLOW)
     sign_in(page, place, "otto")
-    for address in PAGES.values():
-        page.goto(address)
-        settle(page)
-        assert_no_sideways_scroll(page)
+    assert_reflow(page, PAGES.values())
 
 
 @pytest.mark.parametrize("look", ["wide-light", "narrow-dark"])

@@ -2,11 +2,9 @@
 
 import csv
 import io
-from decimal import Decimal
 
 import pytest
 
-from accounting.commands.rates import PriceWish, PublishRateCard
 from frontend import pages
 from frontend.numbers import PERCENT
 from ledger import scope
@@ -32,10 +30,8 @@ RETURN = f"{QUOTA}/return"
 @pytest.fixture
 def idle(acme):
     """acme's h100 at 2 a unit-hour: for ten days nlp used 4 of 40, and vision nothing of 20."""
-    price = PriceWish(flavor="h100-80gb", list_price=Decimal(2))
-    rates = PublishRateCard(lines=(price,), effective_from=NOW - 30 * DAY)
-    acme.run(rates, now=NOW - 30 * DAY, reason="test")
     it = Reclaim(acme)
+    it.priced(2)
     it.promise("nlp", 40)
     it.promise("vision", 20)
     it.use("some", 4, days=40)

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import pytest
 
-from accounting.commands.rates import PriceWish, PublishRateCard
 from frontend.forms.reclaim import Length, length_text
 from ledger import scope
 from preemption import reclaim_loading as loading
@@ -38,10 +37,8 @@ TRY = {"step": "preview", "key": "k1"}
 @pytest.fixture
 def idle(acme):
     """nlp uses 4 of 40 units of h100, and serving 5 of 10; a unit-hour costs 2."""
-    price = PriceWish(flavor="h100-80gb", list_price=Decimal(2))
-    rates = PublishRateCard(lines=(price,), effective_from=NOW - 30 * DAY)
-    acme.run(rates, now=NOW - 30 * DAY, reason="test")
     it = Reclaim(acme)
+    it.priced(2)
     it.promise("nlp", 40)
     it.promise("serving", 10)
     it.use("some", 4, days=40)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from accounting.commands.rates import PriceWish, PublishRateCard
 from ledger import scope
 from preemption import reclaim_loading as loading
 from preemption.commands.reclaim import (
@@ -38,6 +39,13 @@ class Reclaim:
             **fields,
         )
         self.place.run(command, now=at or self.begin, reason="test")
+
+    def priced(self, price: int = 2) -> None:
+        """What a unit-hour of the pool costs, for longer than anything here."""
+        line = PriceWish(flavor="h100-80gb", list_price=Decimal(price))
+        since = NOW - 30 * DAY
+        rates = PublishRateCard(lines=(line,), effective_from=since)
+        self.place.run(rates, now=since, reason="test")
 
     def rule(self, *, now: datetime = NOW, **fields: Any) -> bool:
         values = {"pool_id": self.place.pools["h100"]} | fields
