@@ -144,6 +144,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     ),
     "malformed_body": (400, "The body is not JSON in UTF-8. The detail names the byte."),
     "method_not_allowed": (405, "`Allow` lists the methods of this address."),
+    "min_units_too_large": (400, "`min_units` of a plan's request is at most `units`."),
     "month_closed": (422, "The month is closed or closing; the past is corrected by a credit."),
     "month_closed_already": (409, "The month is closed for good."),
     "month_closing": (409, "The month is being closed already."),

@@ -168,7 +168,7 @@ class PlanRequest:
         check_amount(self.units, field="units")
         if self.min_units is not None and not 0 <= self.min_units <= self.units:
             raise Invalid(
-                "min_units_out_of_range",
+                "min_units_too_large",
                 f"min_units must be at most units ({self.units}), not {self.min_units}.",
                 field="min_units",
             )

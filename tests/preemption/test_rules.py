@@ -258,4 +258,4 @@ def test_an_elastic_job_gets_as_much_as_the_budget_leaves(preemption):
 def test_fewer_units_than_none_are_refused(preemption):
     with pytest.raises(Invalid) as refused:
         preemption.ask("job", 5, min_units=6, now=NOW)
-    assert refused.value.code == "min_units_out_of_range"
+    assert refused.value.code == "min_units_too_large"
