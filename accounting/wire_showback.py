@@ -1,10 +1,13 @@
 """What a month at a glance looks like on the wire; see accounting.wire_money for its lines."""
 
 from decimal import Decimal
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from accounting.wire_money import KindName, MonthState, Tier, Unrated
+from accounting.domain.comparison import Figure, Reach
+from accounting.wire_money import KindName, MonthState, Reason, Tier, Unrated
 
 
 class Group(msgspec.Struct, kw_only=True):
@@ -88,3 +91,99 @@ class ShowbackMonth(msgspec.Struct, kw_only=True):
     groups: list[Group]
     groups_left: int
     digest: str | None
+
+
+class ComparisonFacts(msgspec.Struct, kw_only=True):
+    """What leads may compare: with whom, which figures, whether other teams are named."""
+
+    reach: Reach
+    figures: list[Figure]
+    named: bool
+
+
+class NewComparison(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The policy as a whole, and why."""
+
+    reach: Reach
+    figures: Annotated[list[Figure], Meta(max_length=10)] = []
+    named: bool = False
+    reason: Reason
+
+
+class ComparisonSet(ComparisonFacts, kw_only=True):
+    """The policy that holds now; `changed` false: it was so already."""
+
+    changed: bool
+
+
+class TeamFacts(msgspec.Struct, kw_only=True):
+    """A team. `own`: the caller has a role there; others are numbered where the policy says so.
+    Figures are null where they are not known, or not shown."""
+
+    team: str
+    own: bool
+    utilization: Decimal | None
+    idle_share: Decimal | None
+    productive_cost: Decimal | None
+
+
+class Compared(msgspec.Struct, kw_only=True):
+    """Teams by a figure, the best first, unknown ones last, at most 1,000; `left` more are there.
+    `withheld`: so few others that, without names, they are not shown."""
+
+    month: str
+    currency: str
+    by: Figure
+    teams: list[TeamFacts]
+    left: int
+    medians: dict[Figure, Decimal | None]
+    withheld: bool
+
+
+class DepartmentFacts(msgspec.Struct, kw_only=True):
+    """An account right below the root with all below it; the root for its own lines."""
+
+    account: str
+    before: Decimal
+    amount: Decimal
+    idle: Decimal
+    untagged: Decimal
+
+
+class Moved(msgspec.Struct, kw_only=True):
+    """An account's own lines against the month before."""
+
+    account: str
+    before: Decimal
+    amount: Decimal
+
+
+class Recovery(msgspec.Struct, kw_only=True):
+    """A pool's capacity so far in unit-seconds, the used share of it, what it is worth at the price
+    of the guaranteed tier (null: it has none), and what of that is charged."""
+
+    pool: str
+    capacity: Decimal
+    allocated: float | None
+    worth: Decimal | None
+    charged: Decimal
+    recovered: float | None
+
+
+class OrganizationMonthFacts(msgspec.Struct, kw_only=True):
+    """A month of the whole organization: departments, the dearest first, at most 1,000; accounts
+    whose own lines moved most; pools. `untagged`: use without a project; `unrated`: how many
+    amounts of use have no price. `turn`: the month that may close next."""
+
+    month: str
+    state: MonthState
+    currency: str
+    amount: Decimal
+    before: Decimal
+    untagged: Decimal
+    unrated: int
+    turn: str | None
+    departments: list[DepartmentFacts]
+    departments_left: int
+    movers: list[Moved]
+    pools: list[Recovery]

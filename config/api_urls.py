@@ -23,6 +23,7 @@ from accounting.api.exports import (
     ExportsOperation,
     OneExportOperation,
 )
+from accounting.api.comparison import ComparisonOperation, ComparisonPolicyOperation
 from accounting.api.fairshare import FairshareOperation
 from accounting.api.months import (
     CloseMonthOperation,
@@ -30,6 +31,7 @@ from accounting.api.months import (
     MonthOperation,
     MonthsOperation,
 )
+from accounting.api.organization_month import OrganizationMonthOperation
 from accounting.api.priorities import PrioritiesOperation
 from accounting.api.rates import (
     OneRatesOperation,
@@ -187,6 +189,8 @@ urlpatterns = [
     path("budgets/<uuid:budget_id>/end", EndBudgetOperation.as_view()),
     path("commitments", CommitmentsOperation.as_view()),
     path("commitments/<uuid:commitment_id>/end", EndCommitmentOperation.as_view()),
+    path("comparison", ComparisonOperation.as_view()),
+    path("comparison-policy", ComparisonPolicyOperation.as_view()),
     path("credits", CreditsOperation.as_view()),
     path("detection-policy", DetectionPolicyOperation.as_view()),
     path("detections", DetectionsOperation.as_view()),
@@ -298,6 +302,7 @@ urlpatterns = [
         name="schema",
     ),
     path("showback", ShowbackOperation.as_view()),
+    path("showback/organization", OrganizationMonthOperation.as_view()),
     path("statement-terms", StatementTermsOperation.as_view()),
     path("tokens", TokensOperation.as_view()),
     path("tokens/<uuid:token_id>/revoke", RevokeTokenOperation.as_view()),

@@ -59,6 +59,15 @@ NEW_TAGGING = request_example(
         "reason": "the launcher forgot it",
     },
 )
+NEW_COMPARISON = request_example(
+    "The department, two figures, no names",
+    {
+        "reach": "department",
+        "figures": ["utilization", "idle_share"],
+        "named": False,
+        "reason": "teams asked for it",
+    },
+)
 MONTHS = answer_example(
     "October is closed",
     {

@@ -52,6 +52,11 @@ def _bad(detail: str, place: str) -> Invalid:
     return Invalid("comparison_malformed", detail, field=place)
 
 
+def shown_figures(policy: ComparisonPolicy) -> tuple[Figure, ...]:
+    """The figures that somebody sees: all of their own teams where nobody is compared."""
+    return FIGURES if policy.reach == "off" else policy.figures
+
+
 EVERYTHING = ComparisonPolicy(reach="organization", figures=FIGURES, named=True)
 """What who reads the whole organization sees."""
 
@@ -112,11 +117,12 @@ def compared(
             below them is their own.
         by: the figure that orders the rows, unknown ones last.
     """
+    figures = shown_figures(policy)
     departments = {above[1] for above in led.values() if len(above) > 1}
     whole = any(len(above) == 1 for above in led.values())
     own, others = [], []
     for team in teams:
-        team = _only(team, policy.figures)
+        team = _only(team, figures)
         if any(account in led for account in team.above):
             own.append(team)
         elif policy.reach == "organization" or (
@@ -130,7 +136,7 @@ def compared(
     mine = {team.account for team in own}
     return Comparison(
         tuple(_rows(ordered, mine, named=policy.named)),
-        {name: _median([getattr(team, name) for team in ordered]) for name in policy.figures},
+        {name: _median([getattr(team, name) for team in ordered]) for name in figures},
         withheld,
     )
 

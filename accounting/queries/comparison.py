@@ -8,7 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from accounting.domain import money, statements
-from accounting.domain.comparison import ComparisonPolicy, Team
+from accounting.domain.comparison import (
+    Comparison,
+    ComparisonPolicy,
+    Figure,
+    Team,
+    compared,
+)
 from accounting.domain.lines import Kind
 from accounting.queries import showback
 from accounting.queries.showback import Showback
@@ -40,6 +46,26 @@ def paths(organization_id: UUID, accounts: Collection[UUID]) -> dict[UUID, tuple
             (organization_id, list(accounts)),
         ).fetchall()
     return {id_: tuple(above) for id_, above in rows}
+
+
+def comparison(
+    organization_id: UUID,
+    root: UUID,
+    first: date,
+    *,
+    allowed: ComparisonPolicy,
+    accounts: Collection[UUID],
+    by: Figure,
+    now: datetime,
+) -> Comparison:
+    """A month's teams as somebody sees them.
+
+    Args:
+        allowed: `EVERYTHING` for who reads the whole organization, else its policy.
+        accounts: on which a role is held that lets compare.
+    """
+    found = teams(organization_id, root, first, now=now)
+    return compared(found, allowed, led=paths(organization_id, accounts), by=by)
 
 
 _PRODUCTIVE = """

@@ -1,7 +1,6 @@
 """Teams beside each other, as far as the organization's policy lets a lead see; and the policy."""
 
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -11,12 +10,12 @@ from django.views.decorators.http import require_safe
 
 from accounting.commands.comparison import SetComparisonPolicy
 from accounting.domain import statements
-from accounting.domain.comparison import EVERYTHING, FIGURES, Comparison, ComparisonPolicy, compared
+from accounting.domain.comparison import EVERYTHING, FIGURES, Comparison, shown_figures
 from accounting.queries import comparison as queries
 from frontend import parameters
 from frontend.forms.fields import reason
 from frontend.forms.sending import Sent, form_status, send
-from frontend.pages import Page, PageRequest, page, render
+from frontend.pages import PageRequest, page, render
 from frontend.reading import readable_accounts
 from ledger import scope
 from ledger.ids import new_id
@@ -45,14 +44,11 @@ def comparison(request: PageRequest) -> HttpResponse:
     root = here.organization.root_account_id
     everything = here.may(READ, root)
     policy = EVERYTHING if everything else queries.policy(here.id)
-    figures = policy.figures if policy.reach != "off" else FIGURES
+    figures = shown_figures(policy)
     first = _month(request)
     by: Any = parameters.choice(request.GET, "by", figures, figures[0])
-    found = compared(
-        queries.teams(here.id, root, first, now=here.now),
-        policy if policy.reach != "off" else ComparisonPolicy(),
-        led=_led(here, led),
-        by=by,
+    found = queries.comparison(
+        here.id, root, first, allowed=policy, accounts=led, by=by, now=here.now
     )
     return render(
         request,
@@ -82,10 +78,6 @@ def _month(request: PageRequest) -> Any:
     if parameters.text(request.GET, "month"):
         return parameters.month(request.GET, today=request.page.today)
     return statements.month_before(request.page.today.replace(day=1))
-
-
-def _led(here: Page, accounts: tuple[UUID, ...]) -> dict[Any, Any]:
-    return dict(queries.paths(here.id, accounts))
 
 
 def _rows(found: Comparison, figures: tuple[str, ...]) -> list[tuple[Any, list]]:

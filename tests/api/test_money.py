@@ -276,3 +276,39 @@ def test_a_month_at_a_glance_says_what_the_page_does(place, alice, fay, last, no
     assert fay.get("showback").json()["month"] == f"{now.astimezone(BERLIN):%Y-%m}"
     is_problem(fay.get("showback", {"by": "color"}), 400, "grouping_unknown")
     is_problem(alice.get("showback", {"account": "serving"}), 403, "role_missing")
+
+
+def test_teams_are_compared_as_the_policy_says(place, alice, fay, last, now):
+    otto = signed_in(place, "otto")
+    assert alice.get("comparison-policy").json()["reach"] == "off"
+    month = {"month": last.name}
+    assert [row["team"] for row in alice.get("comparison", month).json()["teams"]] == ["nlp"]
+    everything = fay.get("comparison", month).json()
+    assert [row["team"] for row in everything["teams"]] == ["nlp", "serving"]
+    machine = speaking(fresh_token(place, "export:read"))
+    assert machine.get("comparison", month).json()["teams"] == [
+        row | {"own": False} for row in everything["teams"]
+    ]
+    body = block("comparison", now)
+    is_problem(alice.send("PUT", "comparison-policy", body), 403, "role_missing")
+    put = otto.send("PUT", "comparison-policy", body).json()
+    assert put["changed"] is True
+    assert otto.send("PUT", "comparison-policy", body).json()["changed"] is False
+    is_problem(alice.get("comparison", month | {"by": "productive_cost"}), 400, "parameter_invalid")
+    seen = alice.get("comparison", month).json()
+    assert seen["teams"][0]["productive_cost"] is None and "idle_share" in seen["medians"]
+    wide = {"reach": "organization", "figures": ["utilization"], "named": True} | WHY
+    otto.send("PUT", "comparison-policy", wide)
+    assert len(alice.get("comparison", month).json()["teams"]) == 2
+    is_problem(otto.send("PUT", "comparison-policy", wide | {"figures": []}), 400,
+               "comparison_malformed")  # fmt: skip
+    is_problem(signed_in(place, "bob").get("comparison"), 403, "role_missing")
+
+
+def test_finance_reads_the_month_of_the_organization(place, fay, alice, last):
+    one = fay.get("showback/organization", {"month": last.name}).json()
+    total = fay.get(f"months/{last.name}/statements/root").json()["amount"]
+    assert one["amount"] == total and one["turn"] == last.name
+    assert sum(Decimal(row["amount"]) for row in one["departments"]) == Decimal(total)
+    assert {row["account"] for row in one["movers"]} == {"nlp", "serving"}
+    is_problem(alice.get("showback/organization"), 403, "role_missing")
