@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from accounting.queries import budget_effect
+from accounting.queries.budget_effect import BudgetEffect
 from frontend import numbers, request_words
 from frontend.charts import Chart, layout
 from frontend.pages import Page
@@ -14,6 +16,7 @@ from quota.domain.request_state import Request
 from quota.domain.requests import WITHOUT_UNITS, Terms
 from quota.queries.precheck import Precheck, precheck
 from tenancy import queries
+from tenancy.domain.roles import READ
 
 AFTER: Final = timedelta(days=7)
 """How far the chart goes beyond the last change."""
@@ -27,6 +30,7 @@ class Look:
         asked: who would be asked, in words.
         lender: the account above that pays from its own guarantee; empty: the pool's promise.
         chart: free units over the period; None where nothing is known of them.
+        budget: what its price makes of the budget that bears on it; None where none does.
         take_start: the nearest start that would pass, and its end, as the form's fields want them.
     """
 
@@ -35,6 +39,7 @@ class Look:
     asked: str = ""
     lender: str = ""
     chart: Chart | None = None
+    budget: BudgetEffect | None = None
     take_start: tuple[str, str] | None = None
 
     @property
@@ -88,9 +93,23 @@ def look(here: Page, terms: Terms, *, again: Request | None) -> Look:
         asked=request_words.any_of([names[one] for one in check.asked_ids if one in names]),
         lender=names.get(trial.lender_id, "") if trial else "",
         chart=free_over_time(terms, trial, now=here.now, zone=here.zone) if trial else None,
+        budget=_budget(here, terms, check),
         take_start=(_field(start, here.zone), _field(nearest.ends_at, here.zone))
         if start
         else None,
+    )
+
+
+def _budget(here: Page, terms: Terms, check: Precheck) -> BudgetEffect | None:
+    """Of the nearest monthly budget, if the person may read it."""
+    if check.price is None:
+        return None
+    return budget_effect.effect(
+        here.id,
+        terms.account_id,
+        check.price.amount,
+        now=here.now,
+        readable=lambda account_id: here.may(READ, account_id),
     )
 
 

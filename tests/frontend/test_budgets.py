@@ -199,3 +199,17 @@ def test_before_costs_are_drawn_the_page_says_so(acme, browse):
     made = budget(acme)
     words = text(browse(acme, "otto").get(f"/budgets/{made.budget_id}"))
     assert "Costs are drawn within the hour" in words and "No costs yet" in words
+
+
+def test_a_request_for_quota_tells_what_it_makes_of_the_budget(place, fay, browse):
+    from tests.frontend.asking import ASK, filled
+
+    budget(place, "research", "50000")
+    budget(place, amount="20000")
+    look(place, now=NOW.replace(hour=13))
+    seen = text(browse(place, "alice").post(ASK, filled(units="4", step="check")))
+    # 4 units x 2 x 730 hours are 5,840 more than the forecast.
+    assert "Budget of nlp 11,296.00 of 20,000.00 EUR a month are forecast" in seen
+    assert "with this for a whole month 17,136.00, within it" in seen
+    more = text(browse(place, "alice").post(ASK, filled(units="24", step="check")))
+    assert "beyond it" in more
