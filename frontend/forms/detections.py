@@ -1,5 +1,6 @@
 """The forms of detections: shape and types only."""
 
+from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from preemption.commands.detection_policy import BOUNDS, SetDetectionPolicy
 from preemption.commands.detections import AcknowledgeDetection, ReleaseDetected
 from preemption.detection_loading import DetectionPolicy
 from preemption.detection_queries import DetectionRow
+from quota.domain.measuring import BUSY
 
 _ABOUT: Final = {
     "idle_minutes": ("Idle for, minutes", "So long without a busier message, and it is found."),
@@ -76,14 +78,28 @@ def _switch(kind: str) -> forms.BooleanField:
     return forms.BooleanField(required=False, label=f"Look for this: {title}", help_text=meaning)
 
 
+class WholePercent(Percent):
+    """A share in whole percents, as stretches of work are kept."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(help_text=f"Whole percents, 1 to {BUSY}.", **options)
+
+    def clean(self, value: Any) -> Decimal:
+        """The share; raises `ValidationError`."""
+        share = super().clean(value)
+        if share * 100 % 1 or not 1 <= share * 100 <= BUSY:
+            raise forms.ValidationError(f"Give whole percents from 1 to {BUSY}.")
+        return share
+
+
 class PolicyForm(forms.Form):
     """What is found, as a whole."""
 
     idle = _switch("idle")
-    idle_below = Percent(label="Idle below, % of compute", help_text="Whole percents, 1 to 50.")
+    idle_below = WholePercent(label="Idle below, % of compute")
     idle_minutes = _number("idle_minutes")
     zombie = _switch("zombie")
-    zombie_below = Percent(label="Zombie below, % of compute", help_text="Whole percents, 1 to 50.")
+    zombie_below = WholePercent(label="Zombie below, % of compute")
     progress_seconds_max = _number("progress_seconds_max")
     surge = _switch("surge")
     baseline_factor = _number("baseline_factor")

@@ -195,10 +195,11 @@ def test_an_operator_sets_what_is_found(found, browse):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("idle_below", "51", "0.01 to 0.50"),
-        ("idle_below", "7.5", "0.01 to 0.50"),
+        ("idle_below", "51", "whole percents from 1 to 50"),
+        ("idle_below", "7.5", "whole percents from 1 to 50"),
         ("idle_minutes", "4", "greater than or equal to 5"),
         ("baseline_factor", "1", "greater than or equal to 2"),
+        ("zombie_below", "", "This field is required"),
         ("reason", "", "Say why"),
     ],
 )
