@@ -34,6 +34,15 @@ def run(report: Report) -> None:
             at_most=300,
             note=f"{found.outcome}, {len(found.actions)} actions",
         )
+    request = PlanRequest(account="asking", units=5000, min_units=10, priority_class="P2")
+    found = plan(state, request, at=AT)
+    report.add(
+        "a plan of 10 to 5,000 units, as many as can be had",
+        1000 * median_seconds(lambda: plan(state, request, at=AT), rounds=5),
+        "ms",
+        at_most=300,
+        note=f"{found.outcome} of {found.for_units} units, {len(found.actions)} actions",
+    )
     series = [_use(seed) for seed in range(100)]
     start = time.perf_counter()
     events = sum(

@@ -222,12 +222,18 @@ def weights(organization_id: UUID, accounts: Iterable[UUID]) -> dict[UUID, Fract
     return {id_: Fraction(shares) for id_, shares in rows}
 
 
+# Where all use is within its account's own guarantee, nobody borrows: such pools need not be read,
+# unless they are of the same flavor and so lend to the same parents.
 _OTHER_POOLS = """
 SELECT q.id, q.flavor_id::text, mine.flavor_id::text FROM quota_pool q
 JOIN quota_pool mine ON mine.organization_id = q.organization_id AND mine.id = %b
 WHERE q.organization_id = %b AND q.id <> mine.id AND (q.flavor_id = mine.flavor_id OR q.id IN (
     SELECT h.pool_id FROM quota_holding h
-    WHERE h.organization_id = %b AND h.guaranteed + h.borrowed > 0))
+    LEFT JOIN quota_quota t ON t.organization_id = h.organization_id
+        AND t.account_id = h.account_id AND t.pool_id = h.pool_id
+    WHERE h.organization_id = %b AND (h.borrowed > 0 OR h.guaranteed > coalesce(t.guaranteed, 0))
+    UNION SELECT r.pool_id FROM quota_reservation r
+    WHERE r.organization_id = %b AND r.tier = 'borrowed'))
 ORDER BY q.name
 """
 
@@ -241,7 +247,7 @@ def borrowing_elsewhere(
     of questions, however many pools and accounts there are.
     """
     with server_cursor() as cursor:
-        rows = cursor.execute(_OTHER_POOLS, (pool_id, organization_id, organization_id)).fetchall()
+        rows = cursor.execute(_OTHER_POOLS, (pool_id, *[organization_id] * 3)).fetchall()
     if not rows:
         return NO_BORROWING
     flavor_of = {id_: flavor for id_, flavor, _ in rows}

@@ -161,3 +161,15 @@ def test_ids_are_ids(scheduler):
     is_problem(
         scheduler.get("preemption-plans/01a2291d-4db4-7302-824c-c7e9b2346d20"), 404, "plan_unknown"
     )
+
+
+def test_an_elastic_job_is_planned_for_what_can_be_had(scheduler):
+    """5 of 100 units may be taken in ten minutes."""
+    asked = ASK | {"units": 20, "min_units": 2}
+    answer = scheduler.post("preemption-plans", asked).json()
+    assert (answer["status"], answer["units"]) == ("plan", 5)
+    plan = answer["plan"]
+    assert (plan["units"], plan["wanted"], plan["min_units"]) == (5, 20, 2)
+    assert scheduler.post("preemption-plans", asked).json()["repeated"]
+    wrong = scheduler.post("preemption-plans", asked | {"key": "x", "min_units": 21})
+    is_problem(wrong, 400, "min_units_too_large")

@@ -90,6 +90,18 @@ def test_borrowing_of_the_same_flavor_adds_up(place):
     assert place.ask("little", 23, now=NOW).status == "plan"  # (23 + 10) / 2 against 17
 
 
+def test_pools_in_which_nobody_borrows_are_not_read(place):
+    there = Preemption(place.place, pool="a100")
+    there.promise(nlp=50)
+    there.running("there", 30, account="nlp", tier="guaranteed", at=after())
+    with CaptureQueriesContext(connection) as told, scope.reading(place.place.id):
+        loading.borrowing_elsewhere(place.place.id, place.place.pools["h100"], now=NOW, among=())
+    assert not any("FROM quota_quota WHERE" in one["sql"] for one in told)
+    # A guarantee that was cut under what runs is borrowed from then on.
+    there.promise(nlp=20)
+    assert elsewhere(place, "nlp").share > 0
+
+
 def test_a_guarantee_is_claimed_whatever_is_borrowed_elsewhere(place):
     borrow(place, "a100", 50, promised=100)
     found = place.ask("claim", 40, account="production", now=NOW)

@@ -137,6 +137,18 @@ def test_borrowing_in_other_pools_counts_in_the_share() -> None:
     assert "share" in {obstacle["code"] for obstacle in answer["obstacles"]}
 
 
+def test_an_elastic_request_is_answered_for_as_many_as_can_be_had() -> None:
+    document = changed("request.units", 150)
+    whole = ask(document)
+    assert (whole["outcome"], whole["planned_units"]) != ("plan", 150)
+    document["request"]["min_units"] = 1
+    some = ask(document)
+    assert some["outcome"] == "plan" and 1 <= some["planned_units"] < 150
+    exactly = ask(changed("request.units", some["planned_units"]))
+    assert exactly["actions"] == some["actions"]
+    assert ask(changed("request.units", some["planned_units"] + 1))["outcome"] != "plan"
+
+
 @pytest.mark.parametrize(
     ("path", "value", "place"),
     [
