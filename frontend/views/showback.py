@@ -13,11 +13,12 @@ from accounting import fairshare_state
 from accounting.domain import lines, money, rating, statements
 from accounting.domain.lines import Kind, Line
 from accounting.queries import budgets as budget_queries
-from accounting.queries import cost_marks, glance, rates
+from accounting.queries import cost_marks, glance, rates, taggings
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
 from accounting.queries.expected import expected_adjustments
 from accounting.queries.showback import DIMENSIONS, WHOLE, Cell
+from accounting.queries.taggings import TaggingRow
 from frontend import parameters, showback_charts
 from frontend.pages import PageRequest, page, render
 from frontend.reading import account_of, readable_accounts
@@ -165,6 +166,7 @@ def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
             "of_kind": KIND_WORDS[line.key.kind],
             "currency": found.ground.currency,
             "formula": lines.FORMULAS[line.kind],
+            "assigned": _assigned(here, found, line, names),
             "exact": _exact(line),
             "promised": Decimal(line.facts.get("promised", 0)),
             "version": version,
@@ -174,6 +176,20 @@ def showback_line(request: PageRequest, line_id: str) -> HttpResponse:
             "closed_at": None if close is None else close.closed_at,
         },
     )
+
+
+def _assigned(
+    here: Page, found: Showback, line: Line, names: dict[Any, str]
+) -> list[tuple[str, TaggingRow]]:
+    """Whose use finance had charged to the account of a line of use, and why."""
+    if line.key.kind != Kind.USAGE:
+        return []
+    last = statements.month_after(found.month.first) - timedelta(days=1)
+    return [
+        (names[row.account_id], row)
+        for row in taggings.holding(here.id, found.month.first, last)
+        if row.to_account_id == line.key.account and row.pool_id in (None, line.key.pool)
+    ]
 
 
 def _exact(line: Line) -> Decimal | None:

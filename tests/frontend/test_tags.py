@@ -70,6 +70,9 @@ def test_finance_has_another_account_charged(acme, browse):
     moved = FORM | {"job": "a", "to_account": "vision"}
     assert save(fay, "/showback/tags", **moved).status_code == 302
     assert "vision 32.00" in text(fay.get("/showback?account=research&month=2026-11&by=team"))
+    month = fay.get("/showback?account=vision&month=2026-11").content.decode()
+    (line,) = re.findall(r'href="(/showback/lines/[^"]+)"', month)
+    assert "Use of nlp from 2026-11-01" in text(fay.get(line.replace("&amp;", "&")))
     page = save(fay, "/showback/tags", **FORM | {"to_account": "nlp"})
     assert page.status_code == 400 and "Choose another account" in text(page)
 
