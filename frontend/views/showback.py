@@ -1,7 +1,7 @@
 """A month at a glance: what an account is charged, why, and against the month before."""
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -17,10 +17,10 @@ from accounting.queries import cost_marks, glance, rates, taggings
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
 from accounting.queries.expected import expected_adjustments
-from accounting.queries.showback import DIMENSIONS, WHOLE, Cell
+from accounting.queries.showback import DIMENSIONS, WHOLE, Cell, Showback
 from accounting.queries.taggings import TaggingRow
 from frontend import parameters, showback_charts
-from frontend.pages import PageRequest, page, render
+from frontend.pages import Page, PageRequest, page, render
 from frontend.reading import account_of, readable_accounts
 from frontend.showback_words import why_changed
 from frontend.standing import accounts_below
