@@ -63,3 +63,15 @@ def test_p1_gives_way_to_no_borrower_even_to_one_with_the_better_share() -> None
     assert ask(borrowed("P2"), account="ops", units=5).units == 5
     found = ask(borrowed("P1"), account="ops", units=5)
     assert (found.outcome, "class" in codes(found)) == ("refused", True)
+
+
+def test_p0_takes_nobodys_guarantee_while_its_own_side_is_above_its_own() -> None:
+    """cv claims what it is promised: from 3d beside it, which borrows and may be taken from in four
+    minutes, and not from ops, which keeps within its guarantee."""
+    at = state(
+        job("fresh", "3d", 20, "borrowed P3", since=ago(1), saved_at=None),
+        job("within", "ops", 30, "guaranteed P3"),
+        quotas={"cv": Quota(guaranteed=20), "ops": Quota(guaranteed=30)},
+    )
+    found = ask(at, account="cv", units=10, priority_class="P0")
+    assert (found.outcome, [one[0] for one in took(found)]) == ("wait", ["fresh"])
