@@ -18,13 +18,13 @@ from accounting.api.money_reading import (
     line_facts,
     plain,
 )
-from accounting.domain import lines, splitting
+from accounting.domain import lines, money, splitting
 from accounting.domain.lines import Kind, Line
 from accounting.queries import records, showback
 from accounting.queries import statements as queries
 from accounting.queries.expected import expected_adjustments
 from accounting.queries.showback import Showback
-from accounting.queries.statements import StatementRow
+from accounting.queries.statements import CloseRow, StatementRow
 from accounting.queries.usage import UsageFilter
 from config.api import cursors, parameters
 from config.api.schema import describe, query
@@ -118,32 +118,72 @@ class StatementOperation(MoneyOperation):
         """Lines in the order in which they are numbered. Use without a price is listed apart, and
         is in no sum. While the month is open, lines may change from page to page."""
         caller = self.caller(request)
-        here = caller.organization_id
         limit = self.limit(request)
-        place = cursors.read(request, int) or 0
-        with scope.reading(here):
+        place = cursors.read(request, list[int], length=2) or [0, 0]
+        with scope.reading(caller.organization_id):
             asked = self.asked(request, caller, month=month, account=account)
-            found = showback.showback(here, asked.account.id, asked.first, now=asked.now)
-            names = showback.names_of(here)
-            late = expected_adjustments(here, found, now=asked.now)
-        shown = found.lines[place : place + limit]
-        more = place + limit < len(found.lines)
-        return self.respond(
-            wire.Statement(
-                account=asked.account.name,
-                month=found.month.name,
-                state=found.state,
-                currency=found.ground.currency,
-                amount=found.total.amount,
-                list_amount=found.total.list_amount,
-                kinds={str(kind): amount for kind, amount in showback.by_kind(found).items()},
-                unrated=unrated_facts(found, names),
-                expected=[line_facts(line, names) for line in late.lines[:LIMIT_MAX]],
-                digest=found.digest,
-                lines=[line_facts(line, names) for line in shown],
-                next=cursors.next_address(request, place + limit) if more else None,
-            )
-        )
+            close = queries.close(asked.organization_id, asked.first)
+            if close is not None and close.state == "closed":
+                statement, following = _closed(asked, close, (place[0], place[1]), limit)
+            else:
+                statement, following = _open(asked, place[1], limit)
+        if following is not None:
+            statement.next = cursors.next_address(request, following)
+        return self.respond(statement)
+
+
+def _closed(
+    asked: Asked, close: CloseRow, after: tuple[int, int], limit: int
+) -> tuple[wire.Statement, list[int] | None]:
+    """A page of a closed month: only its lines are read, and the sums."""
+    here, under = asked.organization_id, asked.account.id
+    facts = showback.facts(here)
+    rows = queries.stored_lines(
+        here, asked.first, under=under, places=facts.places, after=after, limit=limit + 1
+    )
+    sums = queries.stored_sums(here, asked.first, under=under, places=facts.places)
+    names = showback.names_of(here)
+    last = rows[limit - 1] if len(rows) > limit else None
+    statement = wire.Statement(
+        account=asked.account.name,
+        month=f"{asked.first:%Y-%m}",
+        state=close.state,
+        currency=facts.currency,
+        amount=queries.plain(money.total([amount for amount, _ in sums.values()]), facts.places),
+        list_amount=queries.plain(
+            money.total([listed for _, listed in sums.values()]), facts.places
+        ),
+        kinds={str(kind): amount for kind, (amount, _) in sums.items()},
+        unrated=[],
+        expected=[],
+        digest=close.digest,
+        lines=[line_facts(row.line, names) for row in rows[:limit]],
+        next=None,
+    )
+    return statement, None if last is None else [last.chunk, last.line_no]
+
+
+def _open(asked: Asked, place: int, limit: int) -> tuple[wire.Statement, list[int] | None]:
+    """A page of a month that is computed from what is known now."""
+    here = asked.organization_id
+    found = showback.showback(here, asked.account.id, asked.first, now=asked.now)
+    names = showback.names_of(here)
+    late = expected_adjustments(here, found, now=asked.now)
+    statement = wire.Statement(
+        account=asked.account.name,
+        month=found.month.name,
+        state=found.state,
+        currency=found.ground.currency,
+        amount=found.total.amount,
+        list_amount=found.total.list_amount,
+        kinds={str(kind): amount for kind, amount in showback.by_kind(found).items()},
+        unrated=unrated_facts(found, names),
+        expected=[line_facts(line, names) for line in late.lines[:LIMIT_MAX]],
+        digest=None,
+        lines=[line_facts(line, names) for line in found.lines[place : place + limit]],
+        next=None,
+    )
+    return statement, [0, place + limit] if place + limit < len(found.lines) else None
 
 
 class LineOperation(MoneyOperation):
@@ -259,7 +299,7 @@ def line_named(found: Showback, line_id: str) -> Line:
 
 
 def unrated_facts(found: Showback, names: Mapping[Any, str]) -> list[wire.Unrated]:
-    """Use without a price on the wire."""
+    """Use without a price on the wire, the most first, at most LIMIT_MAX."""
     return [
         wire.Unrated(
             account=names[one.group.account[0]],
@@ -268,7 +308,7 @@ def unrated_facts(found: Showback, names: Mapping[Any, str]) -> list[wire.Unrate
             unit_seconds=plain(one.unit_seconds),
             gap=one.why,
         )
-        for one in found.unrated
+        for one in sorted(found.unrated, key=lambda one: -one.unit_seconds)[:LIMIT_MAX]
     ]
 
 

@@ -280,21 +280,44 @@ def stored_lines(
     *,
     under: UUID | None = None,
     places: int,
+    after: tuple[int, int] = (0, 0),
+    limit: int | None = None,
 ) -> list[StoredLine]:
     """The lines of a month that are drawn, in order.
 
     Args:
         under: of this account and all that were below it.
+        after: chunk and number of the last line of the page before.
+        limit: at most so many; None: all.
     """
     which = "" if under is None else "AND above @> ARRAY[%b::uuid]"
     with server_cursor() as cursor:
         rows = cursor.execute(
             f"SELECT chunk, line_no, {LINE_COLUMNS} FROM accounting_statementline "
-            f"WHERE organization_id = %b AND month = %b {which} "
-            "ORDER BY chunk, line_no",
-            (organization_id, month, *(() if under is None else (under,))),
+            f"WHERE organization_id = %b AND month = %b AND (chunk, line_no) > (%b, %b) {which} "
+            "ORDER BY chunk, line_no LIMIT %b",
+            (organization_id, month, *after, *(() if under is None else (under,)), limit),
         ).fetchall()
     return [StoredLine(row[0], row[1], line_of(row[2:], places)) for row in rows]
+
+
+def stored_sums(
+    organization_id: UUID, month: date, *, under: UUID, places: int
+) -> dict[Kind, tuple[Decimal, Decimal]]:
+    """What the lines of a closed month add up to, as charged and at list prices, in the order of
+    kinds.
+
+    Args:
+        under: of this account and all that were below it.
+    """
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT kind, sum(amount), sum(list_amount) FROM accounting_statementline "
+            "WHERE organization_id = %b AND month = %b AND above @> ARRAY[%b::uuid] GROUP BY kind",
+            (organization_id, month, under),
+        ).fetchall()
+    sums = {kind: (plain(amount, places), plain(listed, places)) for kind, amount, listed in rows}
+    return {kind: sums[kind] for kind in Kind if kind in sums}
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,10 @@ def test_a_closed_month_says_the_same(place, fay, last, now):
     }
     after = fay.get(address).json()
     assert after["statements"] == before["statements"]
+    first = fay.get(f"{address}/research", {"limit": 1}).json()
+    second = fay.get(first["next"].removeprefix("/api/v1/")).json()
+    assert first["lines"] + second["lines"] == closed["lines"] and second["next"] is None
+    assert first["kinds"] == second["kinds"] == open_one["kinds"]
     page = fay.get(address, {"limit": 3}).json()
     rest = fay.get(page["next"].removeprefix("/api/v1/")).json()
     assert page["statements"] + rest["statements"] == after["statements"]
