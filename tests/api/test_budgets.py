@@ -65,7 +65,13 @@ def test_the_examples_of_the_guide(fay, place):
 
 
 def test_the_days_of_a_budget_add_up_to_what_is_spent(fay, place):
-    ref = fay.post("budgets", block("set") | {"amount": "100", "period": "year"}).json()
+    today = splitting.day_of(datetime.now(UTC), BERLIN)
+    days = {
+        "period": "range",
+        "starts_on": str(today - timedelta(days=40)),
+        "ends_on": str(today + timedelta(days=20)),
+    }
+    ref = fay.post("budgets", block("set") | {"amount": "100"} | days).json()
     budget_rounds.look(place.id, now=datetime.now(UTC) + timedelta(seconds=1))
     one = fay.get(f"budgets/{ref['id']}").json()
     parts = [Decimal(day[name]) for day in one["days"] for name in ("use", "idle", "other")]

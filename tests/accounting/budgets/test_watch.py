@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 from django.db import connection
 
+from accounting import tasks
 from accounting.commands.budgets import ChangeBudget
 from accounting.commands.statements import CloseMonth, GrantCredit, StartClose
 from accounting.domain.budgets import BurnRule
@@ -18,6 +20,7 @@ from accounting.queries import budgets as queries
 from ledger import scope
 from ledger.sql import server_cursor
 from notices import reading
+from notices.queries import notices
 from tests import world
 from tests.accounting.budgets.sample_budgets import SINCE, budget, look, spend
 from tests.notices.test_reading import told
@@ -209,3 +212,27 @@ def test_two_workers_have_one_effect(transactional_db):
     assert errors == []
     assert sum(counts) == 4
     assert len(alerts(it, made)) == 4
+
+
+def test_a_notice_leads_to_the_budget(place):
+    made = budget(place, amount="12000", spent=(80,))
+    look(place)
+    reading.read_events(place.id, now=NOW)
+    with scope.reading(place.id):
+        (row,) = notices(place.id, place.people["alice"]).rows
+    assert row.link == f"/budgets/{made.budget_id}"
+    assert "10,752.00 of 12,000.00 EUR are spent; the forecast is" in row.body
+
+
+def test_the_task_draws_and_watches_every_organization(place, monkeypatch):
+    monkeypatch.setattr(tasks, "datetime", SimpleNamespace(now=lambda zone: NOW))
+    made = budget(place, amount="0.01", spent=(100,), forecast=(), burn=())
+    seen = []
+    monkeypatch.setattr(
+        tasks.watch_budgets_of, "apply_async", lambda args, **options: seen.append(args)
+    )
+    tasks.watch_budgets()
+    assert (str(place.id),) in seen
+    tasks.watch_budgets_of(*seen[0])
+    tasks.watch_budgets_of(*seen[0])
+    assert alerts(place, made) == ["spent 100"]

@@ -31,9 +31,7 @@ def test_the_period_of_a_day(period, day, first, end):
 
 def test_the_period_before():
     quarter = budgets.span_of(Period.QUARTER, date(2026, 2, 1))
-    assert budgets.span_before(Period.QUARTER, quarter) == Span(
-        date(2025, 10, 1), date(2026, 1, 1)
-    )
+    assert budgets.span_before(Period.QUARTER, quarter) == Span(date(2025, 10, 1), date(2026, 1, 1))
     assert budgets.span_before(Period.RANGE, NOVEMBER) is None
 
 
