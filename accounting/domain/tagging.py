@@ -3,8 +3,8 @@ another account. Pure.
 
 A tagging says which use it is about (what an account and all below it used in some days, maybe of
 one person, pool, batch, or of jobs whose key fits a pattern) and which labels it has. The record
-keeps its own; the later of two taggings wins. It holds for all use that fits, also for what is reported
-later: otherwise the order in which records arrive would decide (docs/decisions/0021).
+keeps its own; the later of two taggings wins. It holds for all use that fits, also for what is
+reported later: otherwise the order in which records arrive would decide (docs/decisions/0021).
 """
 
 import re
