@@ -16,15 +16,11 @@ LONG_AGO = date(2026, 1, 1)
 
 def costs(of_day, *, days: int = 60) -> dict[date, Cost]:
     """The whole days before today."""
-    return {
-        day: of_day(day) for day in (TODAY - timedelta(days=n) for n in range(1, days + 1))
-    }
+    return {day: of_day(day) for day in (TODAY - timedelta(days=n) for n in range(1, days + 1))}
 
 
 def told(found, *, today=TODAY, rest="1", since=LONG_AGO, span=NOVEMBER):
-    return forecast(
-        found, span, today=today, rest_of_today=Fraction(rest), since=since, places=2
-    )
+    return forecast(found, span, today=today, rest_of_today=Fraction(rest), since=since, places=2)
 
 
 def test_steady_use_goes_on():
