@@ -58,7 +58,7 @@ def test_a_cent_is_no_alarm_where_every_day_costs_the_same():
     found[date(2026, 11, 18)] = Decimal("100.01")
     found[date(2026, 11, 19)] = Decimal("119.99")
     assert odd(found) == []
-    found[date(2026, 11, 20)] = Decimal("121")
+    found[date(2026, 11, 20)] = Decimal(121)
     assert odd(found) == [(20, "high")]
 
 
