@@ -19,7 +19,15 @@ from accounting import importing
 from accounting.importers import sacct
 from accounting.importers.formats import text_lines
 from accounting.importers.record import ImportedRecord
-from demo import budget_history, detection_history, history, quota_history, request_history, steps
+from demo import (
+    budget_history,
+    detection_history,
+    history,
+    quota_history,
+    request_history,
+    steps,
+    tag_history,
+)
 from demo.tenant import Tenant
 from demo.values import Demo, DemoFlavor, DemoPool, DemoRole
 from ledger import scope
@@ -146,6 +154,7 @@ def load_generated(
             pending.pop(0)[1]()
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
     detection_history.find(tenant, now=now)
+    tag_history.tell_apart(tenant, time_zone=demo.time_zone, now=now)
     budget_history.watch(tenant, now=now)
     # What is to be told of it is told now, so that nobody waits for the worker's next round.
     notices.read_events(tenant.id, now=now)
