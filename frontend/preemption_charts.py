@@ -63,7 +63,10 @@ def by_day(losses: Sequence[DayLoss], *, since: date, until: date, currency: str
         name="taken-by-day",
         title="Units taken by day",
         summary=summary,
-        figure={"data": data, "layout": layout(y_title="units", barmode="stack", bargap=0.25, showlegend=True)},
+        figure={
+            "data": data,
+            "layout": layout(y_title="units", barmode="stack", bargap=0.25, showlegend=True),
+        },
         columns=(*(kind.capitalize() for kind in kinds), f"Work lost, {currency}"),
         rows=tuple(
             (
