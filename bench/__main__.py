@@ -6,7 +6,7 @@ import sys
 from bench import environment
 from bench.measure import Report
 
-NAMES = ("append", "usage", "priority", "admission", "quota", "preemption", "statements")
+NAMES = ("append", "usage", "priority", "admission", "quota", "preemption", "statements", "exports")
 
 
 def main() -> int:
@@ -16,12 +16,14 @@ def main() -> int:
     parser.add_argument("--accounts", type=int, default=10_000)
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--rows", type=int, default=10_000_000, help="records of the month")
+    parser.add_argument("--export-rows", type=int, default=1_000_000, help="rows of an export")
     arguments = parser.parse_args()
     names = arguments.names or NAMES
     superuser_url = environment.prepare()
     # These need Django, which `prepare` has set up.
     from bench import (
         admission,
+        exports,
         ledger_append,
         preemption,
         preemption_database,
@@ -41,7 +43,9 @@ def main() -> int:
             preemption_database.run(report, superuser_url)
         if "statements" in names:
             statements.run(report, superuser_url, rows=arguments.rows)
-        if set(names) <= {"quota", "preemption", "statements"}:
+        if "exports" in names:
+            exports.run(report, superuser_url, rows=arguments.export_rows)
+        if set(names) <= {"quota", "preemption", "statements", "exports"}:
             return _finish(report)
         large = world.build(accounts=arguments.accounts, people=arguments.people)
         if "append" in names:
