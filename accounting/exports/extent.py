@@ -25,6 +25,7 @@ class Extent:
         asked_at: when it was asked for: an open month is as of then.
         known_by: records that came later are in a later month's adjustments, or in no export yet.
         names: of accounts as they were at the end of the month, of pools, flavors and people.
+        renamed: accounts that have another name since, by id.
     """
 
     spec: Spec
@@ -35,6 +36,7 @@ class Extent:
     digest: str | None
     organization: str
     names: Mapping[UUID, str]
+    renamed: Mapping[str, str]
 
     @property
     def whole(self) -> bool:
@@ -69,7 +71,9 @@ def extent(organization_id: UUID, spec: Spec, *, asked_at: datetime) -> Extent:
     here = statement_rating.ground(organization_id, spec.month, now=asked_at)
     close = queries.close(organization_id, spec.month)
     names = showback.names_of(organization_id)
-    names.update(_names_then(organization_id, here.until))
+    then = _names_then(organization_id, here.until)
+    renamed = {str(one): name for one, name in then.items() if names.get(one) != name}
+    names.update(then)
     state: State = "open" if close is None else close.state
     closed = close is not None and close.state == "closed"
     return Extent(
@@ -81,6 +85,7 @@ def extent(organization_id: UUID, spec: Spec, *, asked_at: datetime) -> Extent:
         digest=close.digest if closed and close else None,
         organization=tenancy.organization(organization_id).slug,
         names=names,
+        renamed=renamed,
     )
 
 

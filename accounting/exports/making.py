@@ -141,12 +141,10 @@ def write(here: Extent, path: Path, done: Callable[[int], None]) -> tuple[int, D
     Raises:
         Refused: `export_too_large`, `focus_invalid`.
     """
-    counted = _Counter(done)
+    counted = _Counter(here.spec.format, done)
     lines = Lines(here)
     records_only = here.spec.what == What.RECORDS
-    expected = records.count(here) if records_only else lines.count()
-    domain.check_rows(here.spec.format, expected)
-    counted.expect(expected)
+    counted.expect(records.expected(here) if records_only else lines.count())
     WRITERS[here.spec.format](table_of(here, lines), path, counted)
     return counted.rows, None if records_only else lines.total()
 
@@ -160,9 +158,10 @@ def table_of(here: Extent, lines: Lines | None = None) -> Table:
 
 
 class _Counter:
-    """Adds up rows and tells of them."""
+    """Adds up rows and tells of them; no more than the format holds."""
 
-    def __init__(self, done: Callable[[int, int], None]) -> None:
+    def __init__(self, suffix: Format, done: Callable[[int, int], None]) -> None:
+        self.suffix = suffix
         self.rows = 0
         self.of = 0
         self._done = done
@@ -173,6 +172,7 @@ class _Counter:
 
     def __call__(self, more: int) -> None:
         self.rows += more
+        domain.check_rows(self.suffix, self.rows)
         self._done(self.rows, max(self.of, self.rows))
 
 

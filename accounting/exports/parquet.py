@@ -21,6 +21,7 @@ SCALE: Final = 12
 GROUP_ROWS: Final = 20_000
 TYPES: Final = {
     Kind.TEXT: pa.string(),
+    Kind.ID: pa.string(),
     Kind.INTEGER: pa.int64(),
     Kind.DECIMAL: pa.decimal128(PRECISION, SCALE),
     Kind.MONEY: pa.decimal128(PRECISION, SCALE),
@@ -66,6 +67,8 @@ def _value(value: Any, kind: Kind) -> Any:
         return _scaled(value)
     if kind == Kind.INSTANT:
         return _utc(value)
+    if kind == Kind.ID:
+        return str(value)
     return value
 
 

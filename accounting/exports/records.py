@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
+
 from accounting.exports.extent import Extent
-from accounting.exports.tables import Column, Kind, SqlTable
+from accounting.exports.tables import Column, Kind, SqlTable, guarded_in_sql, instant_in_sql
 from accounting.queries.evidence_sql import RECENT
 from accounting.staging import TIER_NAMES
 from ledger.sql import server_cursor
@@ -18,9 +20,7 @@ from ledger.sql import server_cursor
 # As in `accounting.usage_sums`: recent ones by their start, long ones by their end, and those that
 # have run since long before.
 _FOUND = f"""
-WITH known(id, name) AS MATERIALIZED (
-    SELECT * FROM unnest(%(ids)s::uuid[], %(names)s::text[])
-), r AS NOT MATERIALIZED (
+WITH r AS NOT MATERIALIZED (
     SELECT u.* FROM accounting_usagerecord u
     WHERE u.organization_id = %(organization)s AND u.started_at < %(until)s
         AND u.started_at >= %(start)s::timestamptz - {RECENT}
@@ -35,14 +35,25 @@ WITH known(id, name) AS MATERIALIZED (
         AND u.started_at < %(start)s::timestamptz - {RECENT} {{among}}
 )
 """
-_NAMED = """
+
+
+def _names(table: str, alias: str, name: str = "name") -> str:
+    """Names and the finished cells of them, made once for each and not for each record."""
+    return f"""
+JOIN (SELECT id, name, {guarded_in_sql("name")} AS cell FROM (
+    SELECT id, {name} AS name FROM {table} WHERE organization_id = %(organization)s) named
+) {alias} ON {alias}.id = r.{alias}_id"""
+
+
+# Joins with tables and no CTE, so that several processes may share the work.
+_NAMED = f"""
 FROM r
-JOIN accounting_usagebatch b ON b.organization_id = %(organization)s AND b.id = r.batch_id
-    AND b.recorded_at <= %(known_by)s
-JOIN accounting_usagesource s ON s.organization_id = %(organization)s AND s.id = r.source_id
-JOIN known account ON account.id = r.account_id
-JOIN known person ON person.id = r.person_id
-JOIN known pool ON pool.id = r.pool_id
+JOIN (SELECT id, recorded_at, {instant_in_sql("recorded_at")} AS text FROM accounting_usagebatch
+    WHERE organization_id = %(organization)s AND recorded_at <= %(known_by)s) b ON b.id = r.batch_id
+{_names("accounting_usagesource", "source")}
+{_names("tenancy_account", "account", "coalesce(%(renamed)s::jsonb->>id::text, name)")}
+{_names("tenancy_person", "person")}
+{_names("quota_pool", "pool")}
 """
 # One order, which rows never leave: as they started, as they came.
 _ORDER = "ORDER BY r.started_at, r.batch_id, r.row_no"
@@ -56,14 +67,14 @@ _TIERS = ", ".join(f"'{name}'" for name in TIER_NAMES)
 _SECONDS = """r.sign * r.units * extract(epoch FROM
     least(r.ended_at, %(until)s) - greatest(r.started_at, %(start)s))"""
 COLUMNS: Final = (
-    Column("source", Kind.TEXT, "s.name"),
+    Column("source", Kind.TEXT, "source.name", "source.cell"),
     Column("key", Kind.TEXT, "r.key"),
     Column("sign", Kind.INTEGER, "r.sign"),
-    Column("account_id", Kind.TEXT, "r.account_id::text"),
-    Column("account", Kind.TEXT, "account.name"),
-    Column("person", Kind.TEXT, "person.name"),
-    Column("pool", Kind.TEXT, "pool.name"),
-    Column("tier", Kind.TEXT, f"(ARRAY[{_TIERS}])[r.tier + 1]"),
+    Column("account_id", Kind.ID, "r.account_id"),
+    Column("account", Kind.TEXT, "account.name", "account.cell"),
+    Column("person", Kind.TEXT, "person.name", "person.cell"),
+    Column("pool", Kind.TEXT, "pool.name", "pool.cell"),
+    Column("tier", Kind.ID, f"(ARRAY[{_TIERS}])[r.tier + 1]"),
     Column("units", Kind.INTEGER, "r.units"),
     Column("started_at", Kind.INSTANT, "r.started_at"),
     Column("ended_at", Kind.INSTANT, "r.ended_at"),
@@ -76,9 +87,9 @@ COLUMNS: Final = (
     Column("workload", Kind.TEXT, "r.labels->>'workload'"),
     Column("labels", Kind.TEXT, "r.labels::text"),
     Column("supersedes", Kind.TEXT, "r.supersedes"),
-    Column("batch_id", Kind.TEXT, "r.batch_id::text"),
+    Column("batch_id", Kind.ID, "r.batch_id"),
     Column("row", Kind.INTEGER, "r.row_no"),
-    Column("recorded_at", Kind.INSTANT, "b.recorded_at"),
+    Column("recorded_at", Kind.INSTANT, "b.recorded_at", "b.text"),
 )
 
 
@@ -92,6 +103,20 @@ def table(extent: Extent) -> SqlTable:
         tail=f"{_NAMED} {_ORDER}",
         values=values,
     )
+
+
+def expected(extent: Extent) -> int:
+    """About how many records there are, to tell how far an export is: of the whole organization as
+    the batches say, which may be more than the month's."""
+    if not extent.whole:
+        return count(extent)
+    month = extent.ground.month
+    with server_cursor() as cursor:
+        return cursor.execute(
+            "SELECT coalesce(sum(rows), 0)::bigint FROM accounting_usagebatch "
+            "WHERE organization_id = %b AND last_started_at >= %b AND first_started_at < %b",
+            (extent.ground.organization_id, month.start, month.end),
+        ).fetchone()[0]
 
 
 def count(extent: Extent, *, limit: int | None = None) -> int:
@@ -111,8 +136,7 @@ def _among(extent: Extent) -> tuple[str, Mapping[str, Any]]:
         "start": here.month.start,
         "until": here.until,
         "known_by": extent.known_by,
-        "ids": list(extent.names),
-        "names": list(extent.names.values()),
+        "renamed": msgspec.json.encode(extent.renamed).decode(),
     }
     if extent.whole:
         return "", values
