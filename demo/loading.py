@@ -154,8 +154,8 @@ def load_generated(
             pending.pop(0)[1]()
         _report(tenant, records, cluster=cluster, at=at, by=reporters[cluster])
     detection_history.find(tenant, now=now)
-    tag_history.tell_apart(tenant, time_zone=demo.time_zone, now=now)
     budget_history.watch(tenant, now=now)
+    tag_history.tell_apart(tenant, time_zone=demo.time_zone, now=now)
     # What is to be told of it is told now, so that nobody waits for the worker's next round.
     notices.read_events(tenant.id, now=now)
     notices.remind(tenant.id, now=now)

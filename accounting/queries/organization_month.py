@@ -131,10 +131,13 @@ def _untagged(found: Showback, line: lines.Line) -> Decimal:
     """What the part of a line of use without a project is charged."""
     weights = found.parts.get(line.key, {})
     place = found.details.index("project")
-    if line.adjusts or not any(detail[place] is None for detail in weights):
+    bare = {detail for detail in weights if detail[place] is None}
+    if line.adjusts or not bare:
         return Decimal(0)
+    if len(bare) == len(weights):
+        return line.amount
     shares = lines.parts(line.amount, weights, places=found.ground.places)
-    return money.total([amount for detail, amount in shares.items() if detail[place] is None])
+    return money.total([shares[detail] for detail in bare])
 
 
 _SIZES = """
