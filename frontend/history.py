@@ -67,6 +67,7 @@ SENTENCES = {
     "request.reminded": "Reviewers of {account_id} reminded of {due_at}",
     "request.lapsed": "Nobody decided about {account_id} in {pool_id} before its time was over",
     "request.passed_on": "Others are asked about the request of {account_id}, until {due_at}",
+    "request.approval_voided": "The approval of {reviewer_id} for {account_id} no longer counts",
     "request.escalated": "No decision for {account_id} by {missed_at}: more reviewers asked",
     "request_policy.set": "Routing of requests set: automatic up to {automatic_units_max} units, "
     "two approvals from {two_approvals_units}",
@@ -118,6 +119,10 @@ SENTENCES = {
     "{pool_window_seconds} s, a job once in {job_window_seconds} s",
     "reclaim.rule_set": "Rule for idle guarantees of {pool_id} set: below {threshold} of it in use "
     "over {window_seconds}",
+    "reclaim.rule_dropped": "{pool_id} has no rule for idle guarantees of its own any more: the "
+    "organization's holds",
+    "reclaim.default_set": "The organization's rule for idle guarantees set: below {threshold} of "
+    "one in use over {window_seconds}",
     "reclaim.watched": "Guarantee of {account_id} in {pool_id} lies idle: {utilisation} of "
     "{guarantee} units in use",
     "reclaim.cleared": "Guarantee of {account_id} in {pool_id} is used again: {utilisation} of "

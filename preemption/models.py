@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from preemption.detection_models import Detection, DetectionPolicyRow
-from preemption.reclaim_models import ReclaimRuleRow, ReclaimState
+from preemption.reclaim_models import ReclaimDefaultRow, ReclaimRuleRow, ReclaimState
 from quota.domain.values import CLASSES, TIERS
 
 __all__ = (
@@ -14,6 +14,7 @@ __all__ = (
     "Plan",
     "PlanAction",
     "PreemptionPolicy",
+    "ReclaimDefaultRow",
     "ReclaimRuleRow",
     "ReclaimState",
 )

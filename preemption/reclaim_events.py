@@ -19,14 +19,10 @@ class MaintenanceWindow:
     end: datetime
 
 
-@event("reclaim.rule_set")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReclaimRuleSet(Event):
-    """When idle guarantees of a pool are taken back from now on; see
-    `preemption.domain.reclaim.ReclaimRule`. Not `enabled`: never. Accounts of `exempt_ids`, and
-    those below them, are left alone."""
+class _Rule(Event):
+    """What a rule says, whatever it is for."""
 
-    pool_id: UUID
     enabled: bool
     threshold: Decimal
     window_seconds: int
@@ -37,6 +33,13 @@ class ReclaimRuleSet(Event):
     unknown_seconds_max: int
     exempt_ids: tuple[UUID, ...]
     maintenance: tuple[MaintenanceWindow, ...]
+
+
+class _OfPool:
+    """Something about the rule of one pool."""
+
+    __slots__ = ()
+    pool_id: UUID
 
     @property
     def stream(self) -> str:
@@ -49,6 +52,41 @@ class ReclaimRuleSet(Event):
     @property
     def subjects(self) -> frozenset[UUID]:
         return frozenset({self.pool_id})
+
+
+@event("reclaim.rule_set")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReclaimRuleSet(_OfPool, _Rule):
+    """When idle guarantees of a pool are taken back from now on, whatever the organization's rule
+    says; see `preemption.domain.reclaim.ReclaimRule`. Not `enabled`: never. Accounts of
+    `exempt_ids`, and those below them, are left alone."""
+
+    pool_id: UUID
+
+
+@event("reclaim.rule_dropped")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReclaimRuleDropped(_OfPool, Event):
+    """The pool has no rule of its own any more: the organization's holds there."""
+
+    pool_id: UUID
+
+
+@event("reclaim.default_set")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReclaimDefaultSet(_Rule):
+    """When idle guarantees are taken back from now on in every pool without a rule of its own;
+    fields as in `reclaim.rule_set`."""
+
+    organization_id: UUID
+
+    @property
+    def stream(self) -> str:
+        return f"reclaim_rule:{self.organization_id}"
+
+    @property
+    def subjects(self) -> frozenset[UUID]:
+        return frozenset({self.organization_id})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

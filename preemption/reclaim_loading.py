@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -23,8 +23,10 @@ Window = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRule:
-    """A pool's rule as set; off until somebody sets one."""
+    """The rule that holds in a pool; off until somebody sets one. `set_for`: the pool itself, or
+    the organization, whose rule the pool then follows; None: neither was ever set."""
 
+    set_for: Literal["pool", "organization"] | None = None
     enabled: bool = False
     rule: ReclaimRule = DEFAULT_RULE
     exempt_ids: tuple[UUID, ...] = ()
@@ -110,30 +112,57 @@ class PoolGuarantees:
     of: Mapping[UUID, Guarantee] = field(default_factory=dict)
 
 
-_RULE = (
-    "SELECT pool_id, enabled, threshold, window_seconds, watch_seconds, clear_margin, "
-    "cooldown_seconds, gap_seconds_max, unknown_seconds_max, exempt_ids, maintenance::text "
-    "FROM preemption_reclaimrule WHERE organization_id = %b"
+_SAID = (
+    "enabled, threshold, window_seconds, watch_seconds, clear_margin, "
+    "cooldown_seconds, gap_seconds_max, unknown_seconds_max, exempt_ids, maintenance::text"
+)
+_OWN = f"SELECT pool_id, 'pool', {_SAID} FROM preemption_reclaimrule WHERE organization_id = %b"
+_DEFAULT = (
+    f"SELECT organization_id, 'organization', {_SAID} FROM preemption_reclaimdefault "
+    "WHERE organization_id = %b"
 )
 
 
 def rules(organization_id: UUID) -> dict[UUID, PoolRule]:
-    """Every rule that was set, by pool."""
+    """The rule of every pool for which one holds: its own, or the organization's."""
     with server_cursor() as cursor:
-        rows = cursor.execute(_RULE, (organization_id,)).fetchall()
-    return {row[0]: _rule(row[1:]) for row in rows}
+        found = cursor.execute(
+            f"{_OWN} UNION ALL {_DEFAULT}", (organization_id, organization_id)
+        ).fetchall()
+        own = {row[0]: _rule(row[1:]) for row in found}
+        default = own.pop(organization_id, None)
+        if default is None:
+            return own
+        pools = cursor.execute(
+            "SELECT id FROM quota_pool WHERE organization_id = %b", (organization_id,)
+        ).fetchall()
+    return {pool: default for (pool,) in pools} | own
 
 
 def rule(organization_id: UUID, pool_id: UUID) -> PoolRule:
-    """The rule of a pool; the default, off, where none was set."""
+    """What holds in a pool: its own rule, else the organization's, else the default one, off."""
     with server_cursor() as cursor:
-        row = cursor.execute(f"{_RULE} AND pool_id = %b", (organization_id, pool_id)).fetchone()
+        rows = cursor.execute(
+            f"{_OWN} AND pool_id = %b UNION ALL {_DEFAULT}",
+            (organization_id, pool_id, organization_id),
+        ).fetchall()
+    found = {row[1]: row for row in rows}
+    row = found.get("pool") or found.get("organization")
+    return _rule(row[1:]) if row else PoolRule()
+
+
+def default_rule(organization_id: UUID) -> PoolRule:
+    """The organization's rule; the default one, off, where none was set."""
+    with server_cursor() as cursor:
+        row = cursor.execute(_DEFAULT, (organization_id,)).fetchone()
     return _rule(row[1:]) if row else PoolRule()
 
 
 def _rule(row: tuple) -> PoolRule:
-    enabled, threshold, window, watch, margin, cooldown, gap, unknown, exempt, maintenance = row
+    set_for, enabled, threshold, window, watch, margin, *others = row
+    cooldown, gap, unknown, exempt, maintenance = others
     return PoolRule(
+        set_for=set_for,
         enabled=enabled,
         rule=ReclaimRule(
             threshold=Fraction(threshold),
@@ -319,6 +348,17 @@ JOIN quota_cycle c ON c.organization_id = e.organization_id AND c.id = e.cycle_i
 WHERE s.organization_id = %b AND s.pool_id = %b AND s.state = 'demoted'
 ORDER BY s.account_id
 """
+
+
+def pools_to_settle(organization_id: UUID) -> set[UUID]:
+    """Pools in which a demotion stands."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT pool_id FROM preemption_reclaimstate "
+            "WHERE organization_id = %b AND state = 'demoted'",
+            (organization_id,),
+        ).fetchall()
+    return {row[0] for row in rows}
 
 
 def reviewed(organization_id: UUID, pool_id: UUID) -> list[UUID]:

@@ -7,13 +7,10 @@ from django.db.models import Q
 RECLAIM_STATES = ("watched", "cleared", "justified", "demoted", "restored", "returned")
 
 
-class ReclaimRuleRow(models.Model):
-    """A pool's rule; see `preemption.reclaim_events.ReclaimRuleSet`. `maintenance`: [start, end] of
-    each window."""
+class _Rule(models.Model):
+    """What a rule says; see `preemption.reclaim_events.ReclaimRuleSet`. `maintenance`: [start, end]
+    of each window."""
 
-    pk = models.CompositePrimaryKey("organization_id", "pool_id")
-    organization_id = models.UUIDField()
-    pool_id = models.UUIDField()
     enabled = models.BooleanField()
     threshold = models.DecimalField(max_digits=5, decimal_places=4)
     window_seconds = models.IntegerField()
@@ -27,11 +24,37 @@ class ReclaimRuleRow(models.Model):
     event_id = models.UUIDField()
 
     class Meta:
+        abstract = True
+
+
+class ReclaimRuleRow(_Rule):
+    """A pool's own rule."""
+
+    pk = models.CompositePrimaryKey("organization_id", "pool_id")
+    organization_id = models.UUIDField()
+    pool_id = models.UUIDField()
+
+    class Meta:
         db_table = "preemption_reclaimrule"
         constraints = [
             models.CheckConstraint(
                 condition=Q(window_seconds__gt=0, watch_seconds__gt=0, cooldown_seconds__gte=0),
                 name="preemption_reclaimrule_seconds",
+            ),
+        ]
+
+
+class ReclaimDefaultRow(_Rule):
+    """The organization's rule, for pools without one of their own."""
+
+    organization_id = models.UUIDField(primary_key=True)
+
+    class Meta:
+        db_table = "preemption_reclaimdefault"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(window_seconds__gt=0, watch_seconds__gt=0, cooldown_seconds__gte=0),
+                name="preemption_reclaimdefault_seconds",
             ),
         ]
 

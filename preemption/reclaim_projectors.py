@@ -13,22 +13,30 @@ from preemption import reclaim_events as ev
 Run = Sequence[RecordedEvent]
 
 RULE = ProjectedTable(name="preemption_reclaimrule", key=("organization_id", "pool_id"))
+DEFAULT = ProjectedTable(name="preemption_reclaimdefault", key=("organization_id",))
 STATE = ProjectedTable(
     name="preemption_reclaimstate", key=("organization_id", "account_id", "pool_id")
 )
 
-_RULE = """
-INSERT INTO preemption_reclaimrule (organization_id, pool_id, enabled, threshold, window_seconds,
-    watch_seconds, clear_margin, cooldown_seconds, gap_seconds_max, unknown_seconds_max, exempt_ids,
-    maintenance, event_id)
-VALUES (%b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b::uuid[], %b::text::jsonb, %b)
-ON CONFLICT (organization_id, pool_id) DO UPDATE SET enabled = excluded.enabled,
-    threshold = excluded.threshold, window_seconds = excluded.window_seconds,
-    watch_seconds = excluded.watch_seconds, clear_margin = excluded.clear_margin,
-    cooldown_seconds = excluded.cooldown_seconds, gap_seconds_max = excluded.gap_seconds_max,
-    unknown_seconds_max = excluded.unknown_seconds_max, exempt_ids = excluded.exempt_ids,
-    maintenance = excluded.maintenance, event_id = excluded.event_id
+_FIELDS = (
+    *("enabled", "threshold", "window_seconds", "watch_seconds", "clear_margin"),
+    *("cooldown_seconds", "gap_seconds_max", "unknown_seconds_max"),
+)
+_SAID = (*_FIELDS, "exempt_ids", "maintenance", "event_id")
+
+
+def _put(table: ProjectedTable) -> str:
+    """The newest rule is the one that holds. Values: the key, then `_SAID`."""
+    key = ", ".join(table.key)
+    return f"""
+INSERT INTO {table.name} ({key}, {", ".join(_SAID)})
+VALUES ({", ".join("%b" for _ in (*table.key, *_FIELDS))}, %b::uuid[], %b::text::jsonb, %b)
+ON CONFLICT ({key}) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _SAID)}
 """
+
+
+_RULE, _DEFAULT = _put(RULE), _put(DEFAULT)
+_DROP = "DELETE FROM preemption_reclaimrule WHERE organization_id = %b AND pool_id = %b"
 # What an event does not say stays as the events before it said.
 _STATE = """
 INSERT INTO preemption_reclaimstate AS s (organization_id, account_id, pool_id, state, at,
@@ -52,20 +60,32 @@ ON CONFLICT (organization_id, account_id, pool_id) DO UPDATE SET
 
 
 def rule_set(run: Run) -> None:
-    """The newest rule of a pool is the one that holds."""
+    """Rules of pools."""
     with server_cursor() as cursor:
         for event in run:
-            data = event.data
-            windows = [[window.start, window.end] for window in data.maintenance]
-            cursor.execute(
-                _RULE,
-                (
-                    *(event.organization_id, data.pool_id, data.enabled, data.threshold),
-                    *(data.window_seconds, data.watch_seconds, data.clear_margin),
-                    *(data.cooldown_seconds, data.gap_seconds_max, data.unknown_seconds_max),
-                    *(list(data.exempt_ids), msgspec.json.encode(windows).decode(), event.id),
-                ),
-            )
+            place = (event.organization_id, event.data.pool_id)
+            cursor.execute(_RULE, (*place, *_rule(event)))
+
+
+def default_set(run: Run) -> None:
+    """Rules of organizations."""
+    with server_cursor() as cursor:
+        for event in run:
+            cursor.execute(_DEFAULT, (event.organization_id, *_rule(event)))
+
+
+def rule_dropped(run: Run) -> None:
+    """Pools that have no rule of their own any more."""
+    with server_cursor() as cursor:
+        for event in run:
+            cursor.execute(_DROP, (event.organization_id, event.data.pool_id))
+
+
+def _rule(event: RecordedEvent) -> tuple[Any, ...]:
+    data = event.data
+    windows = [[window.start, window.end] for window in data.maintenance]
+    said = (getattr(data, name) for name in _FIELDS)
+    return *said, list(data.exempt_ids), msgspec.json.encode(windows).decode(), event.id
 
 
 def _moved(state: str) -> Callable[[Run], None]:
@@ -98,6 +118,8 @@ def _projector(event_type: type, project: Callable[[Run], None], table) -> Proje
 
 PROJECTORS = (
     _projector(ev.ReclaimRuleSet, rule_set, RULE),
+    _projector(ev.ReclaimRuleDropped, rule_dropped, RULE),
+    _projector(ev.ReclaimDefaultSet, default_set, DEFAULT),
     _projector(ev.GuaranteeWatched, _moved("watched"), STATE),
     _projector(ev.GuaranteeCleared, _moved("cleared"), STATE),
     _projector(ev.GuaranteeJustified, _moved("justified"), STATE),

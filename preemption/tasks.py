@@ -55,11 +55,14 @@ def run_reclaim() -> None:
 
 @shared_task
 def run_reclaim_of(organization_id: str) -> None:
-    """Run each rule that is on, one pool at a time, so that none waits for all."""
+    """Run each rule that is on, and settle what reviews decided where it is off by now; one pool
+    at a time, so that none waits for all."""
     now = datetime.now(UTC)
     place = UUID(organization_id)
     with scope.reading(place):
-        pools = [pool for pool, rule in reclaim_loading.rules(place).items() if rule.enabled]
+        rules = reclaim_loading.rules(place)
+        pools = {pool for pool, rule in rules.items() if rule.enabled}
+        pools |= reclaim_loading.pools_to_settle(place)
     context = Context(organization_id=place, actor=SYSTEM, now=now, reason="use it or lose it")
     for pool_id in sorted(pools):
         execute(RunReclaim(pool_id=pool_id), context)

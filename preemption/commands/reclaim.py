@@ -50,14 +50,17 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
     so."""
     here, now = unit.organization_id, unit.now
     pool_rule = loading.rule(here, command.pool_id)
-    if not pool_rule.enabled or any(low <= now < high for low, high in pool_rule.maintenance):
+    if any(low <= now < high for low, high in pool_rule.maintenance):
         return Reclaimed()
-    wanted = _wanted(unit, command.pool_id, pool_rule)
+    # What was taken before the rule was switched off is settled all the same.
+    wanted = _wanted(unit, command.pool_id, pool_rule) if pool_rule.enabled else []
     reviewed = loading.reviewed(here, command.pool_id)
     if not wanted and not reviewed:
         return Reclaimed()
     # All of the pool's quotas stand still from here on.
     reclaiming.hold(unit, pool_id=command.pool_id)
+    if loading.rule(here, command.pool_id) != pool_rule:
+        wanted = []  # judged by a rule that holds no more: the next run judges anew
     stands = loading.standings(here, command.pool_id)
     settled = _settle_reviewed(unit, command.pool_id, stands)
     held = loading.in_use_now(here, command.pool_id, now=now)

@@ -1,4 +1,4 @@
-"""Use it or lose it: set a pool's rule."""
+"""Use it or lose it: set the organization's rule, or a pool's own; or let a pool follow again."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +9,7 @@ from uuid import UUID
 from ledger.errors import Invalid, NotFound
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
+from ledger.types import Event
 from preemption import reclaim_events as ev
 from preemption import reclaim_loading as loading
 from preemption.domain.reclaim import SECONDS_MAX, ReclaimRule
@@ -20,13 +21,19 @@ EXEMPT_MAX = 1_000
 MAINTENANCE_MAX = 100
 MAINTENANCE_DAYS_MAX = 90
 SHARE_PLACES = 4
+_FIELDS = (
+    *("enabled", "threshold", "window_seconds", "watch_seconds", "clear_margin"),
+    *("cooldown_seconds", "gap_seconds_max", "unknown_seconds_max"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetReclaimRule:
-    """A pool's rule as a whole; see `preemption.reclaim_events.ReclaimRuleSet`."""
+    """A rule as a whole; see `preemption.reclaim_events.ReclaimRuleSet`. `pool_id`: whose own it
+    is, whatever the organization's says; None: the organization's, for all pools without one.
+    `expected_version`: of the rule's stream, as it was read; None: whatever it is."""
 
-    pool_id: UUID
+    pool_id: UUID | None
     enabled: bool = True
     threshold: Decimal = Decimal("0.2")
     window_seconds: int = 72 * 3600
@@ -37,6 +44,15 @@ class SetReclaimRule:
     unknown_seconds_max: int = 24 * 3600
     exempt_ids: tuple[UUID, ...] = ()
     maintenance: tuple[tuple[datetime, datetime], ...] = ()
+    expected_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropReclaimRule:
+    """A pool gives its own rule up and follows the organization's again."""
+
+    pool_id: UUID
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,28 +66,41 @@ class ReclaimRuleChanged:
 def set_reclaim_rule(command: SetReclaimRule, unit: Unit) -> ReclaimRuleChanged:
     """Check the bounds; record the rule for every run from now on."""
     check_reason(unit)
+    here, pool_id = unit.organization_id, command.pool_id
     wanted = rule_of(command)
-    _check_known(unit.organization_id, command)
-    if wanted == loading.rule(unit.organization_id, command.pool_id):
+    _check_known(here, command)
+    stands = loading.default_rule(here) if pool_id is None else loading.rule(here, pool_id)
+    if wanted == stands:
         return ReclaimRuleChanged(changed=False)
-    unit.record(
-        ev.ReclaimRuleSet(
-            pool_id=command.pool_id,
-            enabled=command.enabled,
-            threshold=command.threshold,
-            window_seconds=command.window_seconds,
-            watch_seconds=command.watch_seconds,
-            clear_margin=command.clear_margin,
-            cooldown_seconds=command.cooldown_seconds,
-            gap_seconds_max=command.gap_seconds_max,
-            unknown_seconds_max=command.unknown_seconds_max,
-            exempt_ids=wanted.exempt_ids,
-            maintenance=tuple(
-                ev.MaintenanceWindow(start=low, end=high) for low, high in wanted.maintenance
-            ),
-        )
-    )
+    values = {name: getattr(command, name) for name in _FIELDS} | {
+        "exempt_ids": wanted.exempt_ids,
+        "maintenance": tuple(
+            ev.MaintenanceWindow(start=low, end=high) for low, high in wanted.maintenance
+        ),
+    }
+    if pool_id is None:
+        event = ev.ReclaimDefaultSet(organization_id=here, **values)
+    else:
+        event = ev.ReclaimRuleSet(pool_id=pool_id, **values)
+    _record(unit, event, command.expected_version)
     return ReclaimRuleChanged(changed=True)
+
+
+@handles(DropReclaimRule, permission=POOL_WRITE)
+def drop_reclaim_rule(command: DropReclaimRule, unit: Unit) -> ReclaimRuleChanged:
+    """Record that the pool follows, from the next run on."""
+    check_reason(unit)
+    _check_pool(unit.organization_id, command.pool_id)
+    if loading.rule(unit.organization_id, command.pool_id).set_for != "pool":
+        return ReclaimRuleChanged(changed=False)
+    _record(unit, ev.ReclaimRuleDropped(pool_id=command.pool_id), command.expected_version)
+    return ReclaimRuleChanged(changed=True)
+
+
+def _record(unit: Unit, event: Event, expected_version: int | None) -> None:
+    if expected_version is not None:
+        unit.expect(event.stream, expected_version)
+    unit.record(event)
 
 
 def rule_of(command: SetReclaimRule) -> PoolRule:
@@ -114,6 +143,7 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
             "maintenance_out_of_range", f"At most {MAINTENANCE_MAX} windows.", field="maintenance"
         )
     return PoolRule(
+        set_for="organization" if command.pool_id is None else "pool",
         enabled=command.enabled,
         rule=ReclaimRule(
             threshold=Fraction(command.threshold),
@@ -129,14 +159,23 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
     )
 
 
-def _check_known(organization_id: UUID, command: SetReclaimRule) -> None:
+def _check_pool(organization_id: UUID, pool_id: UUID) -> None:
     with server_cursor() as cursor:
-        pools, accounts = cursor.execute(
-            "SELECT (SELECT count(*) FROM quota_pool WHERE organization_id = %b AND id = %b), "
-            "(SELECT count(*) FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b))",
-            (organization_id, command.pool_id, organization_id, list(command.exempt_ids)),
+        found = cursor.execute(
+            "SELECT 1 FROM quota_pool WHERE organization_id = %b AND id = %b",
+            (organization_id, pool_id),
         ).fetchone()
-    if not pools:
+    if found is None:
         raise NotFound("pool_unknown", "There is no such pool.", field="pool")
+
+
+def _check_known(organization_id: UUID, command: SetReclaimRule) -> None:
+    if command.pool_id is not None:
+        _check_pool(organization_id, command.pool_id)
+    with server_cursor() as cursor:
+        (accounts,) = cursor.execute(
+            "SELECT count(*) FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b)",
+            (organization_id, list(command.exempt_ids)),
+        ).fetchone()
     if accounts != len(set(command.exempt_ids)):
         raise NotFound("account_unknown", "There is no such account.", field="exempt")

@@ -10,7 +10,7 @@ from tests.world import NOW, Tenant, record
 
 def demoted(place: Tenant) -> None:
     """Serving's guarantee in a100 lies idle while somebody uses the pool, and loses its idle part.
-    The pool is in maintenance tomorrow."""
+    The pool is in maintenance tomorrow. The organization's rule is off."""
     pool_id = place.pools["a100"]
     quota = {"account_id": place.accounts["serving"], "pool_id": pool_id}
     place.run(SetQuota(**quota, guaranteed=4), now=NOW - timedelta(days=5), reason="test")
@@ -24,5 +24,6 @@ def demoted(place: Tenant) -> None:
         SetReclaimRule(pool_id=pool_id, maintenance=maintenance, exempt_ids=exempt, **rule),
         reason="test",
     )
+    place.run(SetReclaimRule(pool_id=None, enabled=False, maintenance=maintenance), reason="test")
     for _ in range(2):
         place.run(RunReclaim(pool_id=pool_id))
