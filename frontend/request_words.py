@@ -43,6 +43,18 @@ KINDS: Final[dict[str, tuple[str, str]]] = {
 }
 """Title and explanation of each kind, in the order in which people need them."""
 
+DECISIONS: Final[dict[str, str]] = {
+    "granted": "granted by the policy",
+    "endorsed": "approved, the first of two",
+    "approved": "approved",
+    "countered": "offered less",
+    "counter_accepted": "took the offer",
+    "changes_requested": "asked for changes",
+    "rejected": "rejected",
+    "withdrawn": "withdrawn",
+}
+"""What each kind of decision came to, in words for people."""
+
 STATES: Final[dict[str, str]] = {
     State.DRAFT: "Draft",
     State.DISCARDED: "Thrown away",
@@ -166,7 +178,7 @@ def timeline(detail: RequestDetail, *, zone: ZoneInfo) -> list[Step]:
     return [
         Step(
             at=row.occurred_at,
-            who="" if row.type in _OF_ITSELF else row.actor_label,
+            who="" if row.type in _OF_ITSELF else detail.names.get(row.actor_id, row.actor_label),
             what=_said(row, detail.names, zone),
             text=_text(row),
             event=row,
@@ -204,6 +216,7 @@ _OF_ITSELF: Final = frozenset(
         "request.reminded",
         "request.escalated",
         "request.passed_on",
+        "request.approval_voided",
     }
 )
 """What follows from something else; whose command it was recorded with says nothing."""
@@ -211,11 +224,20 @@ _OF_ITSELF: Final = frozenset(
 
 def _said(row: EventRow, names: dict[UUID, str], zone: ZoneInfo) -> str:
     payload = row.payload
+    if row.type == "request.approval_voided":
+        return f"The approval of {_who(payload, names)} no longer counts"
     said = _PLAIN.get(row.type) or _with_facts(row.type, payload, zone)
     absent = payload.get("on_behalf_of_id")
     if absent:
         said += f" in the place of {names.get(UUID(absent), 'an absent approver')}"
     return said
+
+
+def _who(payload: dict[str, Any], names: dict[UUID, str]) -> str:
+    """Whose word it was, and in whose place."""
+    who = names.get(UUID(payload["reviewer_id"]), "somebody")
+    absent = payload.get("on_behalf_of_id")
+    return f"{who} in the place of {names.get(UUID(absent), 'an approver')}" if absent else who
 
 
 def _with_facts(kind: str, payload: dict[str, Any], zone: ZoneInfo) -> str:
@@ -251,6 +273,8 @@ def _text(row: EventRow) -> str:
         return payload.get("detail", "")
     if row.type == "request.granted":
         return "\n".join(payload.get("reasons") or ())
+    if row.type == "request.approval_voided":
+        return "They may not review this account any more. Another person has to approve instead."
     if row.type in _OF_ITSELF:
         return ""
     route = payload.get("route") or {}

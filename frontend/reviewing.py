@@ -32,6 +32,7 @@ from accounting.queries.evidence import (
 from frontend import request_words
 from frontend.charts import Chart
 from frontend.forms.reviews import ASK, EVERY_WAY, REJECT, DecideForm
+from frontend.full_names import called_by_name
 from frontend.pages import Page
 from frontend.review_charts import pool_over_period
 from ledger.errors import DomainError
@@ -42,7 +43,7 @@ from quota.domain.routing import HISTORY_DAYS
 from quota.loading import quotas as quota_loading
 from quota.ports import Price
 from quota.queries import pools_with_weights
-from quota.queries.inbox import board_of, may_decide
+from quota.queries.inbox import board_of, may_decide, still_approved
 from quota.queries.preview import Preview, preview_request
 from quota.queries.quotas import books_at, pools_at
 from quota.queries.request_decisions import DecisionRow, decisions_of
@@ -151,6 +152,9 @@ def review_of(
     chance = chance_of(here, row)
     if chance.stopped and not _reviews(here, row):
         return None
+    # What the next approval comes to depends on those before it that still count.
+    still = still_approved(here.id, request, now=here.now)
+    row = replace(row, request=replace(request, approvals=still))
     names = tenancy.names_of(here.id, people=[chance.absent]) if chance.absent else {}
     judged = judge(here, [row])[request.id]
     earlier = requests(
@@ -172,7 +176,7 @@ def review_of(
         preview=_preview(here, row) if judged.fits and request.is_open else None,
         chart=pool_over_period(judged.trial, row, zone=here.zone) if judged.trial else None,
         earlier=[(one, request_words.what(one), state_of(one)) for one in earlier.rows],
-        decisions=decisions_of(here.id, request.id),
+        decisions=called_by_name(here.id, decisions_of(here.id, request.id))[0],
         form=DecideForm(data, row=row, zone=here.zone, what=what, ways=ways),
         form_key=new_id(),
         back=back,

@@ -270,6 +270,13 @@ class RequestPassedOn(_OfRequest):
     due_at: datetime
 
 
+@event("request.approval_voided")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestApprovalVoided(_Decided):
+    """An approval given earlier no longer counts: who gave it may not review the account any more.
+    Another person has to approve instead."""
+
+
 @event("request.escalated")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestEscalated(_OfRequest):

@@ -241,6 +241,7 @@ _MOVES = (
     ev.RequestReminded,
     ev.RequestEscalated,
     ev.RequestPassedOn,
+    ev.RequestApprovalVoided,
 )
 
 PROJECTORS = (

@@ -11,6 +11,7 @@ from ledger.types import ActorKind
 from quota import events
 from quota import request_events as ev
 from quota.domain import routing
+from quota.domain.approvals import void
 from quota.domain.changes import QuotaBook
 from quota.domain.provisioning import SHORTAGES, Trial, attempt, grant
 from quota.domain.request_state import Request, apply
@@ -19,6 +20,7 @@ from quota.loading import requests as loading
 from quota.ports import Price, UtilizationFacts, ports
 from quota.recording import Books, record, values
 from tenancy import policy as tenancy_policy
+from tenancy import queries as tenancy
 from tenancy.domain.roles import READ, REQUEST_WRITE
 
 SCHEDULED_MAX = 1_000
@@ -161,6 +163,28 @@ def reviewer(unit: Unit, request: Request) -> dict[str, UUID | None]:
         now=unit.now,
     )
     return {"reviewer_id": word.reviewer_id, "on_behalf_of_id": word.on_behalf_of_id}
+
+
+def without_void(unit: Unit, request: Request) -> tuple[Request, tuple[str, ...]]:
+    """The request without the approvals that no longer count, which is recorded; and whose they
+    were, in words."""
+    gone = void(board_of(unit, request), request.approvals, authors=request.author_ids)
+    if not gone:
+        return request, ()
+    for one in gone:
+        request = tell(
+            unit,
+            request,
+            ev.RequestApprovalVoided,
+            reviewer_id=one.reviewer_id,
+            on_behalf_of_id=one.on_behalf_of_id,
+        )
+    names = tenancy.names_of(unit.organization_id, people=[one.reviewer_id for one in gone])
+    return request, tuple(
+        f"The approval of {names.get(one.reviewer_id, 'somebody')} no longer counts: they may not "
+        "review this account any more. Another person has to approve instead."
+        for one in gone
+    )
 
 
 def tell(unit: Unit, request: Request, event_type: type[ev._OfRequest], **fields) -> Request:

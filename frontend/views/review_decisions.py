@@ -8,8 +8,9 @@ from uuid import UUID
 from django.http import HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from frontend import parameters
+from frontend import parameters, request_words
 from frontend.csv_files import lines
+from frontend.full_names import called_by_name
 from frontend.pages import Page, PageRequest, page, render
 from ledger import scope
 from ledger.errors import Denied
@@ -67,7 +68,10 @@ def decision_list(request: PageRequest) -> HttpResponse:
         request,
         "reviews/decisions.html",
         {
-            "rows": [(row, row.decision.replace("_", " ")) for row in found.rows],
+            "rows": [
+                (row, request_words.KINDS[row.kind][0], request_words.DECISIONS[row.decision])
+                for row in called_by_name(here.id, found.rows)[0]
+            ],
             "since": since,
             "until": until,
             "account": account,

@@ -280,7 +280,8 @@ def _decided(
 def outcome(made: Any) -> str:
     """What a decision came to."""
     if made.state == State.SUBMITTED:
-        return "Your approval is kept. Another person has to approve it, too."
+        kept = "Your approval is kept. Another person has to approve it, too."
+        return " ".join((kept, *made.reasons))
     return {
         State.PROVISIONED: "Granted; the quota stands.",
         State.APPROVED: "Granted; the quota will stand from its start.",
@@ -366,7 +367,7 @@ def _lately(here: Page, review: Review) -> str:
     if not review.decisions:
         return ""
     last = review.decisions[-1]
-    said = last.decision.replace("_", " ")
+    said = request_words.DECISIONS[last.decision]
     return (
         f" Last: {said} by {last.person or 'the policy'} {numbers.ago(last.decided_at, here.now)}."
     )

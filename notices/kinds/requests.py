@@ -10,6 +10,7 @@ from notices.registry import Draft, Look, Someone, kind
 from quota.request_events import (
     DelegationEnded,
     DelegationSet,
+    RequestApprovalVoided,
     RequestChangesRequested,
     RequestCommented,
     RequestCounterAccepted,
@@ -69,7 +70,7 @@ def _quoted(text: str) -> str:
     "request.waiting",
     label="A request waits for your review",
     about="Somebody asks for quota, and you may decide; with the deadline.",
-    on=(RequestSubmitted, RequestEndorsed, RequestCounterAccepted),
+    on=(RequestSubmitted, RequestEndorsed, RequestCounterAccepted, RequestApprovalVoided),
     facts=facts,
 )
 def request_waiting(event: RecordedEvent, look: Look) -> Draft | None:
@@ -78,6 +79,8 @@ def request_waiting(event: RecordedEvent, look: Look) -> Draft | None:
     again = {
         RequestEndorsed: f"{look.who(event)} has approved; another person has to approve too. ",
         RequestCounterAccepted: "The offer was accepted; another person has to approve too. ",
+        RequestApprovalVoided: "An approval no longer counts: who gave it may not review the "
+        "account any more. Another person has to approve instead. ",
     }.get(type(event.data), "")
     return _to_reviewers(
         event,

@@ -10,6 +10,7 @@ from ledger.execution import Unit, handles
 from quota import events
 from quota import request_events as ev
 from quota.domain import attachments
+from quota.domain.approvals import void
 from quota.domain.request_state import Request, apply, terms_values
 from quota.domain.requests import (
     EDITABLE,
@@ -37,6 +38,7 @@ from quota.requesting import (
     tell,
     tried,
     with_counter,
+    without_void,
 )
 from tenancy.domain.roles import REQUEST_WRITE, TAKE_PART
 
@@ -237,7 +239,9 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
     author = check_requesting_side(unit, request)
     _check_not_offered_by(unit, request, author)
     terms = with_counter(request)
-    complete = request.approvals_missing <= 1
+    request, reasons = without_void(unit, request)
+    offered = void(board_of(unit, request), [request.counter.by], authors=request.author_ids)
+    complete = request.approvals_missing <= 1 and not offered
     hours = loading.policy(unit.organization_id).decide_hours
     after = tell(
         unit,
@@ -249,7 +253,10 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
         complete=complete,
         due_at=None if complete else unit.now + timedelta(hours=hours),
     )
-    return answer(provision(unit, after, books) if complete else after)
+    if complete:
+        return answer(provision(unit, after, books))
+    after, more = without_void(unit, after)
+    return answer(after, reasons=(*reasons, *more))
 
 
 def _check_not_offered_by(unit: Unit, request: Request, person: UUID) -> None:

@@ -26,6 +26,7 @@ from quota.requesting import (
     reviewer,
     tell,
     tried,
+    without_void,
 )
 from tenancy.domain.roles import SYSTEM_ONLY, TAKE_PART
 
@@ -46,7 +47,8 @@ class Approve:
 
 @handles(Approve, permission=TAKE_PART)
 def approve(command: Approve, unit: Unit) -> RequestAnswer:
-    """The promise rule is checked again, under lock: if the room is gone, nothing is done."""
+    """The promise rule is checked again, under lock: if the room is gone, nothing is done. So is
+    the first of two words: it counts only while who gave it may still review."""
     seen = loading.request(unit.organization_id, command.request_id)
     books = open_books(unit, (seen.pool_id,))
     request = locked(
@@ -57,8 +59,9 @@ def approve(command: Approve, unit: Unit) -> RequestAnswer:
         wanted="approved",
     )
     word = reviewer(unit, request)
+    request, reasons = without_void(unit, request)
     if request.approvals_missing > 1:
-        return answer(tell(unit, request, ev.RequestEndorsed, **word))
+        return answer(tell(unit, request, ev.RequestEndorsed, **word), reasons=reasons)
     after = tell(unit, request, ev.RequestApproved, **word)
     return answer(provision(unit, after, books))
 
@@ -179,6 +182,7 @@ def follow_up_requests(command: FollowUpRequests, unit: Unit) -> FollowedUp:
     """Each deadline counts once: an escalation sets another, a reminder its own instant."""
     policy = loading.policy(unit.organization_id)
     ended = _end_what_is_over(unit, policy)
+    voided = _void_approvals(unit)
     passed_on = _pass_on(unit, policy)
     due = loading.overdue(
         unit.organization_id,
@@ -201,7 +205,7 @@ def follow_up_requests(command: FollowUpRequests, unit: Unit) -> FollowedUp:
         reminded=reminded,
         escalated=escalated,
         ended=ended,
-        more=max(len(due), ended, passed_on) >= FOLLOWED_UP_MAX,
+        more=max(len(due), ended, voided, passed_on) >= FOLLOWED_UP_MAX,
     )
 
 
@@ -221,6 +225,17 @@ def _escalate(unit: Unit, request: Request, policy: routing.Policy) -> None:
         operators=asked.operators,
         due_at=unit.now + timedelta(hours=policy.decide_hours),
     )
+
+
+def _void_approvals(unit: Unit) -> int:
+    """Take back first words whose givers lost the role, so that the next reviewer sees that two
+    are needed again."""
+    ids = loading.unsupported(unit.organization_id, limit=FOLLOWED_UP_MAX)
+    for request_id in sorted(ids):
+        request = loading.request(unit.organization_id, request_id, lock=True)
+        if request.state == State.SUBMITTED:
+            without_void(unit, request)
+    return len(ids)
 
 
 def _pass_on(unit: Unit, policy: routing.Policy) -> int:

@@ -222,6 +222,11 @@ def _endorsed(request: Request, data: ev.RequestEndorsed, at: datetime) -> dict:
     return {"approvals": (*request.approvals, _word(data))}
 
 
+def _approval_voided(request: Request, data: ev.RequestApprovalVoided, at: datetime) -> dict:
+    gone = _word(data)
+    return {"approvals": tuple(one for one in request.approvals if one != gone)}
+
+
 def _approved(request: Request, data: ev.RequestApproved, at: datetime) -> dict:
     return {
         "approvals": (*request.approvals, _word(data)),
@@ -311,4 +316,5 @@ _CHANGES = {
     ev.RequestReminded: lambda request, data, at: {"reminded_at": at},
     ev.RequestEscalated: _escalated,
     ev.RequestPassedOn: _passed_on,
+    ev.RequestApprovalVoided: _approval_voided,
 }

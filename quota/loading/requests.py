@@ -341,6 +341,26 @@ def unheard(organization_id: UUID, *, now: datetime, limit: int) -> list[UUID]:
     return [row[0] for row in rows]
 
 
+def unsupported(organization_id: UUID, *, limit: int) -> list[UUID]:
+    """Requests that wait with an approval whose giver (or the absent person they spoke for) may
+    not review the account any more."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT r.id FROM quota_request r JOIN tenancy_account a "
+            "  ON a.organization_id = r.organization_id AND a.id = r.account_id "
+            "WHERE r.organization_id = %b AND r.state = 'submitted' AND EXISTS ("
+            "  SELECT 1 FROM jsonb_array_elements(r.approvals) e WHERE NOT EXISTS ("
+            "    SELECT 1 FROM tenancy_membership m "
+            "    WHERE m.organization_id = r.organization_id "
+            "    AND m.role IN ('approver', 'operator') AND m.account_id = ANY(a.ancestors) "
+            "    AND m.person_id = coalesce("
+            "      (e->>'on_behalf_of_id')::uuid, (e->>'reviewer_id')::uuid))) "
+            "ORDER BY r.id LIMIT %b",
+            (organization_id, limit),
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
 def attachment_room(organization_id: UUID, request_id: UUID) -> int:
     """Files that a request has."""
     with server_cursor() as cursor:

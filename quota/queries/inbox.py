@@ -13,6 +13,7 @@ from uuid import UUID
 from ledger.errors import DomainError
 from ledger.sql import server_cursor
 from quota.domain import routing
+from quota.domain.approvals import void
 from quota.domain.request_state import Request
 from quota.domain.requests import State
 from quota.domain.routing import Approval
@@ -211,6 +212,17 @@ def may_decide(
         )
     except DomainError as error:
         return error
+
+
+def still_approved(
+    organization_id: UUID, request: Request, *, now: datetime
+) -> tuple[Approval, ...]:
+    """Approvals given so far that would count if the next were given now."""
+    if not request.approvals or not request.is_open:
+        return request.approvals
+    board = board_of(organization_id, request, (), now=now)
+    gone = void(board, request.approvals, authors=request.author_ids)
+    return tuple(one for one in request.approvals if one not in gone)
 
 
 def asked_people(organization_id: UUID, request: Request, *, now: datetime) -> tuple[UUID, ...]:

@@ -77,7 +77,7 @@ class RequestDetail:
 
     Attributes:
         timeline: all its events, oldest first, as the ledger has them.
-        names: of every person and account that the timeline names.
+        names: of every person and account that the timeline names, and of who acted.
     """
 
     row: RequestRow
@@ -219,6 +219,7 @@ def detail(
         if request is None:
             raise NotFound("request_unknown", "There was no such request then.", field="request")
     subjects = {subject for row in timeline for subject in row.subjects}
+    subjects |= {row.actor_id for row in timeline if row.actor_id is not None}
     names = tenancy.names_of(organization_id, accounts=subjects, people=subjects)
     return RequestDetail(
         row=named_rows(organization_id, [request], now=at)[0],

@@ -1,4 +1,4 @@
-"""Short names of ids, as programs write them; pages show display names (`names_of`)."""
+"""Short names, as programs write them, of ids; and what pages show for them (see `names_of`)."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -27,6 +27,21 @@ def ids_of(organization_id: UUID, accounts: Collection[str]) -> dict[str, UUID]:
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT name, id FROM tenancy_account WHERE organization_id = %b AND name = ANY(%b)",
+            (organization_id, wanted),
+        ).fetchall()
+    return dict(rows)
+
+
+def full_names(organization_id: UUID, names: Collection[str | None]) -> dict[str, str]:
+    """What pages call people, by short name; names of nobody are left out. Runs inside
+    `scope.reading`."""
+    wanted = list({one for one in names if one})
+    if not wanted:
+        return {}
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT name, coalesce(nullif(display_name, ''), name) FROM tenancy_person "
+            "WHERE organization_id = %b AND name = ANY(%b)",
             (organization_id, wanted),
         ).fetchall()
     return dict(rows)

@@ -157,6 +157,25 @@ def test_two_people_and_the_first_may_change_their_mind(desk, browse):
     assert desk.request(it).state == "provisioned"
 
 
+def test_a_first_word_that_no_longer_counts_is_told_before_and_after(desk, browse):
+    it = desk.ask("nlp", 100)
+    desk.approve(it, by="petra")
+    rita = browse(desk.place, "rita")
+    address = f"/requests/{it.request_id}/decide"
+    assert "Yours is the second word" in page(rita, address)
+    gone = RevokeRole(
+        account_id=desk.place.accounts["research"],
+        person_id=desk.place.people["petra"],
+        role="approver",
+    )
+    desk.place.run(gone, reason="moved on")
+    text = page(rita, address)
+    assert "Yours is the first word" in text and "second word" not in text
+    said = send(rita, it, "approve").content.decode()
+    assert "Petra no longer counts" in said
+    assert "The approval of Petra no longer counts" in said.split('id="timeline"')[1]
+
+
 def test_stale_forms_say_so_keep_what_was_typed_and_then_hold(desk, browse):
     it = desk.ask("nlp", 8)
     petra = browse(desk.place, "petra")
@@ -170,7 +189,7 @@ def test_stale_forms_say_so_keep_what_was_typed_and_then_hold(desk, browse):
     text = answer.content.decode()
     assert answer.status_code == 409
     assert "Somebody changed this meanwhile" in text and 'value="no room for it"' in text
-    assert "Last: changes requested by rita" in text
+    assert "Last: asked for changes by Rita" in text
     petra.post(address, decision(text) | {"what": "reject", "reason": "no room for it"})
     assert desk.request(it).state == "rejected"
 
@@ -184,7 +203,7 @@ def test_the_second_of_two_racing_approvers_is_told_who_was_first(desk, browse):
     answer = petra.post(address, hidden | {"what": "approve", "reason": "fine by me"})
     text = answer.content.decode()
     assert answer.status_code == 409
-    assert "This request is provisioned by now" in text and "Last: approved by rita" in text
+    assert "This request is provisioned by now" in text and "Last: approved by Rita" in text
     assert "fine by me" in text and "still open" not in text
 
 

@@ -16,6 +16,7 @@ from frontend.forms.requests import (
     RequestForm,
 )
 from frontend.forms.sending import form_status, key_of, version_seen
+from frontend.full_names import called_by_name
 from frontend.pages import Page, PageRequest, page, render
 from frontend.request_preview import Look, enough, look
 from frontend.views.requests.filling import SELECT_MAX, filled, ground_of, initial_of_page
@@ -277,7 +278,7 @@ def _siblings(here: Page, desk: Desk) -> list[str]:
 
 def _question(here: Page, row: RequestRow | None) -> DecisionRow | None:
     """What a reviewer asked last."""
-    asked = decisions_of(here.id, row.request.id) if row else []
+    asked = called_by_name(here.id, decisions_of(here.id, row.request.id))[0] if row else []
     return asked[-1] if asked and asked[-1].reason else None
 
 

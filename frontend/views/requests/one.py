@@ -1,7 +1,7 @@
 """One request: the page that those who ask and those who review both open."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from frontend import parameters, request_words
 from frontend.forms.requests import usual_end
 from frontend.forms.sending import key_of, version_seen
+from frontend.full_names import called_by_name
 from frontend.pages import Page, PageRequest, page, render
 from frontend.reviewing import review_of
 from ledger import scope
@@ -32,7 +33,7 @@ from quota.commands.requests import (
     Withdraw,
     extension_of,
 )
-from quota.domain import attachments
+from quota.domain import attachments as files
 from quota.domain.requests import OPEN, WITHDRAWABLE, Kind, State, Terms
 from quota.queries.inbox import asked_people
 from quota.queries.requests import (
@@ -149,7 +150,8 @@ def _take(request: PageRequest, row: RequestRow, step: str) -> Any:
         idempotency_key=key_of(request),
     )
     result = execute(command, context).result
-    messages.success(request, said[step])
+    more = result.reasons if step == "accept" else ()
+    messages.success(request, " ".join((said[step], *more)))
     return result
 
 
@@ -166,7 +168,7 @@ def _attach(request: PageRequest, request_id: UUID) -> Attach:
     if file is None:
         raise Invalid("file_empty", "Choose a file first.", field="file")
     # One byte more than is taken tells that it is too large; the rest need not be read.
-    content = file.read(attachments.SIZE_MAX + 1)
+    content = file.read(files.SIZE_MAX + 1)
     return Attach(request_id=request_id, name=file.name or "", content=content)
 
 
@@ -205,7 +207,7 @@ def show(
     if as_of is not None and as_of > here.now:
         raise Invalid("as_of_in_future", "This page looks back.", field="as_of")
     with scope.reading(here.id):
-        known = detail(here.id, row.request.id, now=here.now, as_of=as_of)
+        known = _called(here, detail(here.id, row.request.id, now=here.now, as_of=as_of))
         if as_of and not may_see(here.actor, known.row.request, here.id, now=here.now):
             # Then it was still a draft, and that is its author's alone.
             raise NotFound("request_unknown", "There was no such request then.", field="as_of")
@@ -222,6 +224,19 @@ def show(
             "form_key": new_id(),
         },
         status=status,
+    )
+
+
+def _called(here: Page, known: RequestDetail) -> RequestDetail:
+    """With everybody called by their full name."""
+    comments, attachments, decisions = called_by_name(
+        here.id, known.comments, known.attachments, known.decisions
+    )
+    return replace(
+        known,
+        comments=tuple(comments),
+        attachments=tuple(attachments),
+        decisions=tuple(decisions),
     )
 
 
