@@ -26,9 +26,11 @@ from accounting.commands.statements import (
     MonthRef,
     SetStatementTerms,
 )
+from accounting.queries import grants
 from accounting.queries import statements as queries
+from accounting.queries.grants import GrantRow
 from accounting.queries.showback import facts, names_of
-from accounting.queries.statements import GrantRow, plain
+from accounting.queries.statements import plain
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
 from config.api.schema import IDEMPOTENCY_KEY, describe
@@ -162,7 +164,7 @@ class CreditsOperation(_ChargingOperation):
     )
     def get(self, request: HttpRequest) -> HttpResponse:
         """For whoever reads the root account."""
-        rows, following, names = self.grants(request, queries.credit_rows)
+        rows, following, names = self.grants(request, grants.credit_rows)
         return self.respond(
             wire.Credits(credits=[_credit(row, names) for row in rows], next=following)
         )
@@ -207,7 +209,7 @@ class CommitmentsOperation(_ChargingOperation):
     )
     def get(self, request: HttpRequest) -> HttpResponse:
         """For whoever reads the root account."""
-        rows, following, names = self.grants(request, queries.commitment_rows)
+        rows, following, names = self.grants(request, grants.commitment_rows)
         return self.respond(
             wire.Commitments(commitments=[_commitment(row, names) for row in rows], next=following)
         )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
-from accounting import wire_money as wire
+from accounting import wire_taggings as wire
 from accounting.api import money_examples as examples
 from accounting.api.money_reading import ACCOUNT, PAGING, MoneyOperation
 from accounting.commands.taggings import (
@@ -18,6 +18,7 @@ from accounting.commands.taggings import (
 )
 from accounting.queries import tag_preview, taggings
 from accounting.queries.showback import names_of
+from accounting.wire_money import Why
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
 from config.api.schema import IDEMPOTENCY_KEY, describe
@@ -141,7 +142,7 @@ class UndoTaggingOperation(MoneyOperation):
         "undoTagging",
         tag="money",
         summary="Take a tagging back",
-        takes={JSON: wire.Why},
+        takes={JSON: Why},
         gives=wire.TaggingMade,
         parameters=(IDEMPOTENCY_KEY,),
         problems=(404, 409, 422),
@@ -159,7 +160,7 @@ class UndoTaggingOperation(MoneyOperation):
             if row.to_account_id is None
             else UndoAssignment(tagging_id=row.id)
         )
-        body = read_json(request, wire.Why)
+        body = read_json(request, Why)
         outcome = execute(command, self.change(request, caller, body))
         made = wire.TaggingMade(id=outcome.result.tagging_id)
         return self.respond(made, replayed=outcome.replayed)

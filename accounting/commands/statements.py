@@ -12,6 +12,7 @@ from accounting.domain import money, statements
 from accounting.domain.lines import Terms
 from accounting.domain.splitting import day_of
 from accounting.domain.statements import Month
+from accounting.queries import grants
 from accounting.queries import statements as queries
 from ledger.errors import Conflict, Denied, Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
@@ -180,7 +181,7 @@ def end_commitment(command: EndCommitment, unit: Unit) -> MonthRef:
     _check_reason(unit)
     place = _lock(unit)
     month = statements.month_of(command.last_month, place.zone)
-    found = queries.commitment(unit.organization_id, command.commitment_id)
+    found = grants.commitment(unit.organization_id, command.commitment_id)
     if found is None:
         raise NotFound("commitment_unknown", "There is no such commitment.", field="commitment")
     _check_not_over(month, unit, field="last_month")

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounting.queries import grants
 from accounting.queries import showback as showback_queries
 from accounting.queries import statements as queries
 from frontend.forms.money import CommitmentForm, CreditForm, EndingForm, TermsForm, terms_initial
@@ -41,8 +42,8 @@ def charging(request: PageRequest) -> HttpResponse:
         month = here.today.replace(day=1)
         terms = queries.terms_of(here.id, month)
         shown = {
-            "credits": queries.credit_rows(here.id),
-            "commitments": queries.commitment_rows(here.id),
+            "credits": grants.credit_rows(here.id),
+            "commitments": grants.commitment_rows(here.id),
             "names": showback_queries.names_of(here.id),
         }
     initial = terms_initial(terms.terms, two_persons=terms.two_persons, month=month)
