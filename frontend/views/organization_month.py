@@ -30,6 +30,7 @@ def organization_month(request: PageRequest) -> HttpResponse:
     before = queries.showback(here.id, root, before_first, now=here.now)
     names = queries.names_of(here.id)
     month = months.organization_month(found, before)
+    total, before_total = found.total, before.total
     rows = closes.closes(here.id, limit=1)
     turn = closes.turn(rows, this_month=here.today.replace(day=1))
     return render(
@@ -40,8 +41,9 @@ def organization_month(request: PageRequest) -> HttpResponse:
             "previous": before_first,
             "next": None if found.month.end > here.now else statements.month_after(first),
             "found": found,
-            "before": before,
-            "difference": found.total.amount - before.total.amount,
+            "total": total,
+            "before_total": before_total,
+            "difference": total.amount - before_total.amount,
             "currency": found.ground.currency,
             "root": names[root],
             "departments": [
