@@ -15,6 +15,7 @@ from accounting.api.charging import (
     EndCommitmentOperation,
     StatementTermsOperation,
 )
+from accounting.api.comparison import ComparisonOperation, ComparisonPolicyOperation
 from accounting.api.exports import (
     ExportFileOperation,
     ExportScheduleOperation,
@@ -23,7 +24,6 @@ from accounting.api.exports import (
     ExportsOperation,
     OneExportOperation,
 )
-from accounting.api.comparison import ComparisonOperation, ComparisonPolicyOperation
 from accounting.api.fairshare import FairshareOperation
 from accounting.api.months import (
     CloseMonthOperation,
@@ -74,12 +74,13 @@ from preemption.api.plans import (
     ReportsOperation,
 )
 from preemption.api.policies import PreemptionPolicyOperation
-from preemption.api.reclaim import (
-    ReclaimBoardOperation,
+from preemption.api.reclaim import ReclaimBoardOperation, RestoreOperation, ReturnOperation
+from preemption.api.reclaim_rules import (
+    ReclaimDefaultOperation,
+    ReclaimDefaultTrialOperation,
+    ReclaimFollowOperation,
     ReclaimRuleOperation,
     ReclaimTrialOperation,
-    RestoreOperation,
-    ReturnOperation,
 )
 from quota.api.admissions import AdmissionsOperation
 from quota.api.allocations import AllocationOperation, AllocationsOperation
@@ -234,6 +235,7 @@ urlpatterns = [
     path("pools/<str:pool>/reclaim/<str:account>/restore", RestoreOperation.as_view()),
     path("pools/<str:pool>/reclaim/<str:account>/return", ReturnOperation.as_view()),
     path("pools/<str:pool>/reclaim-rule", ReclaimRuleOperation.as_view()),
+    path("pools/<str:pool>/reclaim-rule/follow", ReclaimFollowOperation.as_view()),
     path("pools/<str:pool>/reclaim-rule/try", ReclaimTrialOperation.as_view()),
     path("pools/<str:pool>/snapshot", SnapshotOperation.as_view()),
     path("preemption-actions", ActionsOperation.as_view(), name="api-preemption-actions"),
@@ -250,6 +252,8 @@ urlpatterns = [
     path("rates/try", RatesTrialOperation.as_view()),
     path("rates/<uuid:version_id>", OneRatesOperation.as_view()),
     path("rates/<uuid:version_id>/withdraw", WithdrawRatesOperation.as_view()),
+    path("reclaim-rule", ReclaimDefaultOperation.as_view()),
+    path("reclaim-rule/try", ReclaimDefaultTrialOperation.as_view()),
     path("requests", RequestsOperation.as_view()),
     path("requests/precheck", PrecheckOperation.as_view()),
     path("requests/<uuid:request_id>", RequestDraftOperation.as_view()),

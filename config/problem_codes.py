@@ -302,6 +302,7 @@ REQUESTS: Final[dict[str, tuple[int, str]]] = {
     "transfer_not_siblings": (422, "The accounts are not under the same parent."),
     "transfer_to_itself": (400, "A transfer names another account."),
     "tree_changed": (409, "The tree changed between two pages. Start again."),
+    "trial_too_large": (422, "The rule was to be tried on more than `days_max` days of so many."),
     "unavailable": (503, "The database does not answer. Wait `Retry-After` seconds."),
     "units_absurd": (400, "Nobody has more than `maximum` units."),
     "units_beyond_capacity": (400, "The pool has `maximum` units in all."),

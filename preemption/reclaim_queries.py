@@ -1,11 +1,12 @@
-"""What a rule would have done with the guarantees of a pool, before it is switched on. Runs inside
+"""What a rule would have done with guarantees, before it is switched on. Runs inside
 `scope.reading`; nothing is recorded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from ledger.errors import Invalid
+from ledger.errors import Invalid, Refused
 from ledger.sql import server_cursor
 from preemption import reclaim_loading as loading
 from preemption.domain.reclaim import Stage, stages
@@ -14,6 +15,8 @@ from preemption.reclaim_loading import PoolRule
 from quota.ports import Price, ports
 
 DAYS_MAX = 366
+GUARANTEE_DAYS_MAX = 1_000_000
+"""Guarantees times days of one trial: 10,000 over 90 days and some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ class WouldHave:
 
     account_id: UUID
     account: str
+    pool: str
     guarantee: int
     stages: tuple[Stage, ...]
     left_alone: str | None
@@ -45,16 +49,72 @@ class WouldHave:
         return sum(stage.units for stage in self.stages if stage.name == "demoted")
 
 
+def followers(organization_id: UUID) -> dict[UUID, str]:
+    """Names of the pools without a rule of their own, which follow the organization's."""
+    with server_cursor() as cursor:
+        return dict(
+            cursor.execute(
+                "SELECT p.id, p.name FROM quota_pool p WHERE p.organization_id = %b AND NOT EXISTS "
+                "(SELECT 1 FROM preemption_reclaimrule r WHERE "
+                "r.organization_id = p.organization_id AND r.pool_id = p.id) ORDER BY p.name",
+                (organization_id,),
+            ).fetchall()
+        )
+
+
 def dry_run(
-    organization_id: UUID, pool_id: UUID, pool_rule: PoolRule, *, start: datetime, now: datetime
+    organization_id: UUID,
+    pools: Mapping[UUID, str],
+    pool_rule: PoolRule,
+    *,
+    start: datetime,
+    now: datetime,
 ) -> list[WouldHave]:
-    """Every guarantee of a pool, those first that would have lost most.
+    """Every guarantee of some pools, those first that would have lost most.
 
     Raises:
         Invalid: `period_out_of_range`: it is empty, or longer than a year.
+        Refused: `trial_too_large`: more guarantees over more hours than an answer may wait for.
     """
     if not start < now <= start + timedelta(days=DAYS_MAX):
         raise Invalid("period_out_of_range", "Choose a period of up to a year.", field="start")
+    _check_size(organization_id, pools, days=-(-(now - start) // timedelta(days=1)))
+    found = [
+        one
+        for pool_id, pool in pools.items()
+        for one in _in_pool(organization_id, pool_id, pool, pool_rule, start=start, now=now)
+    ]
+    return sorted(found, key=lambda each: (-each.units, each.account, each.pool))
+
+
+def _check_size(organization_id: UUID, pools: Mapping[UUID, str], *, days: int) -> None:
+    with server_cursor() as cursor:
+        (count,) = cursor.execute(
+            "SELECT count(*) FROM quota_quotahistory WHERE organization_id = %b "
+            "AND pool_id = ANY(%b) AND valid_to IS NULL AND guaranteed > 0",
+            (organization_id, list(pools)),
+        ).fetchone()
+    if count * days > GUARANTEE_DAYS_MAX:
+        fit = GUARANTEE_DAYS_MAX // count
+        way_out = f"Try at most {fit:,} days" if fit else "Try it pool by pool"
+        raise Refused(
+            "trial_too_large",
+            f"{count:,} guarantees over {days:,} days are more than can be tried at once. "
+            f"{way_out}{' or, for the organization, pool by pool' if fit else ''}.",
+            field="days",
+            facts={"guarantees": count, "days": days, "days_max": fit},
+        )
+
+
+def _in_pool(
+    organization_id: UUID,
+    pool_id: UUID,
+    pool_name: str,
+    pool_rule: PoolRule,
+    *,
+    start: datetime,
+    now: datetime,
+) -> list[WouldHave]:
     pool = loading.guarantees(organization_id, pool_id, pool_rule, start=start, now=now)
     prices = ports().price
     places = [(account, pool_id) for account in pool.of]
@@ -75,6 +135,7 @@ def dry_run(
             WouldHave(
                 account_id=account,
                 account=called[account],
+                pool=pool_name,
                 guarantee=one.units,
                 stages=done,
                 left_alone=loading.left_alone(one),
@@ -87,7 +148,7 @@ def dry_run(
                 worth_a_month=worth.get(units),
             )
         )
-    return sorted(found, key=lambda each: (-each.units, each.account))
+    return found
 
 
 def names(organization_id: UUID, accounts: list[UUID]) -> dict[UUID, str]:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from preemption.wire import Reason, Seconds
+from quota.api.quota_wire import Version
 from quota.wire import Instant, Name
 
 ReclaimState = Literal["watched", "cleared", "justified", "demoted", "restored", "returned"]
@@ -22,13 +23,19 @@ class ReclaimMaintenance(msgspec.Struct, forbid_unknown_fields=True, frozen=True
 
 
 class ReclaimRule(msgspec.Struct, kw_only=True):
-    """A pool's rule. Below `threshold` of a guarantee in use over `watch_seconds` it is watched,
-    over `window_seconds` it loses its idle part; `clear_margin` on top of the threshold ends a
-    watch. After that nothing is taken for `cooldown_seconds`. Gaps of telemetry up to
-    `gap_seconds_max` are bridged; with more than `unknown_seconds_max` nothing is judged. `exempt`
-    names accounts that are left alone with all below them."""
+    """A rule: of `pool`; null: of the organization. `set_for`: whose it is, the pool's own or the
+    organization's, which a pool without its own follows; null: none was ever set. `version`: of the
+    pool's or the organization's own, for `expected_version`.
 
-    pool: str
+    Below `threshold` of a guarantee in use over `watch_seconds` it is watched, over
+    `window_seconds` it loses its idle part; `clear_margin` on top of the threshold ends a watch.
+    After that nothing is taken for `cooldown_seconds`. Gaps of telemetry up to `gap_seconds_max`
+    are bridged; with more than `unknown_seconds_max` nothing is judged. `exempt` names accounts
+    that are left alone with all below them."""
+
+    pool: str | None
+    set_for: Literal["pool", "organization"] | None
+    version: int
     enabled: bool
     threshold: Decimal
     window_seconds: int
@@ -58,6 +65,14 @@ class NewReclaimRule(_NewRule, forbid_unknown_fields=True, frozen=True, kw_only=
 
     enabled: bool = True
     reason: Reason
+    expected_version: Version | None = None
+
+
+class ReclaimFollow(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Why a pool gives its own rule up."""
+
+    reason: Reason
+    expected_version: Version | None = None
 
 
 class ReclaimTrial(_NewRule, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -80,10 +95,11 @@ class ReclaimStage(msgspec.Struct, kw_only=True, gc=False):
 
 
 class ReclaimTried(msgspec.Struct, kw_only=True):
-    """One guarantee. `left_alone`: why it was not judged. `utilisation`, `p95`: over the whole
-    period; `recommended`: the guarantee that would do. `idle_cost`: of what was not used;
+    """One guarantee in `pool`. `left_alone`: why it was not judged. `utilisation`, `p95`: over the
+    whole period; `recommended`: the guarantee that would do. `idle_cost`: of what was not used;
     `worth_a_month`: of `units` that would have left, at today's price. Null: unknown or unrated."""
 
+    pool: str
     account: str
     guarantee: int
     units: int
@@ -97,7 +113,8 @@ class ReclaimTried(msgspec.Struct, kw_only=True):
 
 
 class ReclaimTrialAnswer(msgspec.Struct, kw_only=True):
-    """Every guarantee of the pool, those first that would have lost most. Nothing was changed."""
+    """Every guarantee of the pool or pools, those first that would have lost most. Nothing was
+    changed."""
 
     start: datetime
     end: datetime

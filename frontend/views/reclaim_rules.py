@@ -205,7 +205,7 @@ def _say(request: PageRequest, of: PoolRow, form: RuleForm, *, changed: bool) ->
 
 def _try(here: Page, of: PoolRow, rule: PoolRule, *, days: int) -> Tried:
     start = here.now - timedelta(days=days)
-    found = queries.dry_run(here.id, of.id, rule, start=start, now=here.now)
+    found = queries.dry_run(here.id, {of.id: of.name}, rule, start=start, now=here.now)
     demoted = [one for one in found if one.units]
     worth = [one.worth_a_month for one in demoted]
     known = [price.amount for price in worth if price is not None]

@@ -1,11 +1,5 @@
-"""`/api/v1/pools/{pool}/reclaim…`: the rule for idle guarantees, a trial of it, where guarantees
-stand, and what becomes of what left them."""
-
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from fractions import Fraction
-from uuid import UUID
+"""`/api/v1/pools/{pool}/reclaim…`: where idle guarantees stand, and what becomes of what left
+them."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -18,95 +12,13 @@ from preemption import reclaim_queries as queries
 from preemption import reclaim_wire as wire
 from preemption.api import reclaim_examples as examples
 from preemption.commands.reclaim import RestoreQuota, ReturnQuota
-from preemption.commands.reclaim_rules import SetReclaimRule, rule_of
-from preemption.domain.reclaim import Stage
-from preemption.reclaim_loading import PoolRule
 from quota.api.reading import QuotaOperation, fields_of
 from tenancy.api.reading import account_named
-from tenancy.domain.roles import POOL_WRITE
 
-_NUMBERS = ("window_seconds", "cooldown_seconds", "gap_seconds_max", "unknown_seconds_max")
-_FIELDS = (*_NUMBERS, "watch_seconds", "threshold", "clear_margin")
 _STANDS = (
     *("state", "at", "guarantee", "units", "due_at", "until", "demotions"),
     "justifications",
 )
-
-
-class ReclaimRuleOperation(QuotaOperation):
-    """Read or set a pool's rule."""
-
-    @describe(
-        "readReclaimRule",
-        tag="preemption",
-        summary="When idle guarantees of a pool are taken back",
-        gives=wire.ReclaimRule,
-        problems=(404,),
-        examples=(examples.RULE,),
-    )
-    def get(self, request: HttpRequest, pool: str) -> HttpResponse:
-        """The rule that holds; off where none was set. For whoever may read some account."""
-        caller = self.caller(request)
-        with scope.reading(caller.organization_id):
-            self.readable(caller)
-            row = self.pool(caller, pool)
-            found = loading.rule(caller.organization_id, row.id)
-            names = queries.names(caller.organization_id, list(found.exempt_ids))
-        return self.respond(_rule(row.name, found, names))
-
-    @describe(
-        "setReclaimRule",
-        tag="preemption",
-        summary="Set a pool's rule for idle guarantees",
-        takes={JSON: wire.NewReclaimRule},
-        gives=wire.ReclaimRule,
-        parameters=(IDEMPOTENCY_KEY,),
-        problems=(404, 409),
-        examples=(examples.NEW_RULE, examples.RULE),
-    )
-    def put(self, request: HttpRequest, pool: str) -> HttpResponse:
-        """Holds from the next run on; the rule replaces the one before as a whole. For operators of
-        the root account; no token may do it."""
-        caller = self.caller(request)
-        self.require(caller, POOL_WRITE)
-        body = read_json(request, wire.NewReclaimRule)
-        with scope.reading(caller.organization_id):
-            row = self.pool(caller, pool)
-            command = _command(caller.organization_id, row.id, body, enabled=body.enabled)
-        wanted = rule_of(command)
-        outcome = execute(command, self.change(request, caller, body))
-        with scope.reading(caller.organization_id):
-            names = queries.names(caller.organization_id, list(wanted.exempt_ids))
-        return self.respond(_rule(row.name, wanted, names), replayed=outcome.replayed)
-
-
-class ReclaimTrialOperation(QuotaOperation):
-    """Try a rule."""
-
-    @describe(
-        "tryReclaimRule",
-        tag="preemption",
-        summary="What a rule would have done with past use",
-        takes={JSON: wire.ReclaimTrial},
-        gives=wire.ReclaimTrialAnswer,
-        problems=(404,),
-        examples=(examples.TRIAL, examples.TRIED),
-    )
-    def post(self, request: HttpRequest, pool: str) -> HttpResponse:
-        """Every guarantee as large as it is now, since it is. Nothing is changed or recorded. For
-        operators of the root account; no token may do it."""
-        caller = self.caller(request)
-        self.require(caller, POOL_WRITE)
-        body = read_json(request, wire.ReclaimTrial)
-        now = datetime.now(UTC)
-        start = now - timedelta(days=body.days)
-        here = caller.organization_id
-        with scope.reading(here):
-            row = self.pool(caller, pool)
-            rule = rule_of(_command(here, row.id, body))
-            found = queries.dry_run(here, row.id, rule, start=start, now=now)
-        tried = [_tried(one) for one in found]
-        return self.respond(wire.ReclaimTrialAnswer(start=start, end=now, guarantees=tried))
 
 
 class ReclaimBoardOperation(QuotaOperation):
@@ -211,69 +123,3 @@ def _decide(
         ),
         replayed=outcome.replayed,
     )
-
-
-def _command(
-    organization_id: UUID,
-    pool_id: UUID,
-    body: wire.NewReclaimRule | wire.ReclaimTrial,
-    *,
-    enabled: bool = False,
-) -> SetReclaimRule:
-    return SetReclaimRule(
-        pool_id=pool_id,
-        enabled=enabled,
-        exempt_ids=_accounts(organization_id, body.exempt),
-        maintenance=tuple((window.start, window.end) for window in body.maintenance),
-        **fields_of(body, _FIELDS),
-    )
-
-
-def _accounts(organization_id: UUID, names: Sequence[str]) -> tuple[UUID, ...]:
-    return tuple(
-        sorted({account_named(organization_id, name, field="exempt").id for name in names})
-    )
-
-
-def _rule(pool: str, found: PoolRule, names: Mapping[UUID, str]) -> wire.ReclaimRule:
-    rule = found.rule
-    return wire.ReclaimRule(
-        pool=pool,
-        enabled=found.enabled,
-        threshold=_decimal(rule.threshold),
-        clear_margin=_decimal(rule.clear_margin),
-        watch_seconds=rule.watch_seconds,
-        exempt=sorted(names.values()),
-        maintenance=[
-            wire.ReclaimMaintenance(start=low, end=high) for low, high in found.maintenance
-        ],
-        **fields_of(rule, _NUMBERS),
-    )
-
-
-def _tried(one: queries.WouldHave) -> wire.ReclaimTried:
-    told = one.recommendation
-    return wire.ReclaimTried(
-        account=one.account,
-        guarantee=one.guarantee,
-        units=one.units,
-        left_alone=one.left_alone,
-        stages=[_stage(stage) for stage in one.stages],
-        utilisation=None if told is None else float(told.utilisation),
-        p95=None if told is None else told.p95,
-        recommended=None if told is None else told.guarantee,
-        idle_cost=None if one.idle_cost is None else one.idle_cost.amount,
-        worth_a_month=None if one.worth_a_month is None else one.worth_a_month.amount,
-    )
-
-
-def _stage(stage: Stage) -> wire.ReclaimStage:
-    return wire.ReclaimStage(
-        stage=stage.name,
-        utilisation=None if stage.utilisation is None else float(stage.utilisation),
-        **fields_of(stage, ("at", "units", "guarantee", "p95", "until")),
-    )
-
-
-def _decimal(share: Fraction) -> Decimal:
-    return Decimal(share.numerator) / Decimal(share.denominator)

@@ -11,9 +11,12 @@ _SECONDS = {
     "unknown_seconds_max": 86400,
 }
 _OTHERS = {"exempt": ["serving"], "maintenance": []}
-RULE = answer_example(
-    "The default rule, on", {"pool": "h100", "enabled": True} | _SHARES | _SECONDS | _OTHERS
+_STANDS = {"version": 1, "enabled": True} | _SHARES | _SECONDS | _OTHERS
+RULE = answer_example("The pool's own rule, on", {"pool": "h100", "set_for": "pool"} | _STANDS)
+DEFAULT = answer_example(
+    "The organization's rule, on", {"pool": None, "set_for": "organization"} | _STANDS
 )
+FOLLOW = request_example("Why", {"reason": "one rule for all", "expected_version": 1})
 NEW_RULE = request_example(
     "The default rule; serving is left alone",
     {"enabled": True, "exempt": ["serving"], "reason": "use it or lose it, from December on"},
@@ -26,6 +29,7 @@ TRIED = answer_example(
         "end": "2026-11-29T12:00:00Z",
         "guarantees": [
             {
+                "pool": "h100",
                 "account": "nlp",
                 "guarantee": 500,
                 "units": 500,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from preemption import reclaim_queries
+from preemption.commands.reclaim_rules import SetReclaimRule
 from tests.api.conftest import Api, fresh_token, is_problem, signed_in, speaking
 from tests.preemption.reclaim.conftest import DAY, Reclaim
 
@@ -90,8 +92,59 @@ def test_others_see_and_do_nothing(late, globex):
 
 def test_the_guide_says_what_is_sent(late, otto):
     blocks = re.findall(r"```json\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    tried, rule, why = map(json.loads, blocks)
+    tried, rule, follow, why = map(json.loads, blocks)
     assert otto.post("pools/h100/reclaim-rule/try", tried).status_code == 200
     put = otto.send("PUT", "pools/h100/reclaim-rule", rule)
     assert put.json()["maintenance"] == rule["maintenance"]
+    assert otto.send("PUT", "reclaim-rule", rule).status_code == 200
+    back = otto.post("pools/h100/reclaim-rule/follow", follow)
+    assert back.json()["set_for"] == "organization"
     is_problem(otto.post("pools/h100/reclaim/nlp/restore", why), 422, "not_demoted")
+
+
+def test_the_organizations_rule_is_set_tried_and_followed(late, otto):
+    assert otto.get("reclaim-rule").json()["set_for"] is None
+    tried = otto.post("reclaim-rule/try", {"days": 12}).json()["guarantees"]
+    assert [(one["pool"], one["account"], one["units"]) for one in tried] == [("h100", "nlp", 40)]
+    why = {"reason": "one rule for all"}
+    put = otto.send("PUT", "reclaim-rule", why | {"threshold": "0.3", "expected_version": 0})
+    assert (put.status_code, put.json()["pool"], put.json()["version"]) == (200, None, 1)
+    followed = otto.get("pools/h100/reclaim-rule").json()
+    assert (followed["set_for"], followed["threshold"], followed["version"]) == (
+        *("organization", "0.3"),
+        0,
+    )
+    # None explicitly: its own, which is off. What has its own is no part of the trial.
+    off = otto.send("PUT", "pools/h100/reclaim-rule", why | {"enabled": False}).json()
+    assert (off["set_for"], off["enabled"], off["version"]) == ("pool", False, 1)
+    assert otto.post("reclaim-rule/try", {"days": 12}).json()["guarantees"] == []
+    stale = why | {"expected_version": 0}
+    for method, address in (
+        ("PUT", "reclaim-rule"),
+        ("PUT", "pools/h100/reclaim-rule"),
+        ("POST", "pools/h100/reclaim-rule/follow"),
+    ):
+        is_problem(otto.send(method, address, stale), 409, "stale_version")
+    back = otto.post("pools/h100/reclaim-rule/follow", why | {"expected_version": 1}).json()
+    assert (back["set_for"], back["enabled"]) == ("organization", True)
+
+
+def test_only_operators_set_it_and_other_organizations_have_their_own(late, globex):
+    alice = signed_in(late.place, "alice")
+    for method, address in (
+        ("PUT", "reclaim-rule"),
+        ("POST", "pools/h100/reclaim-rule/follow"),
+    ):
+        is_problem(alice.send(method, address, {"reason": "x"}), 403, "role_missing")
+    is_problem(alice.post("reclaim-rule/try", {}), 403, "role_missing")
+    assert alice.get("reclaim-rule").status_code == 200
+    late.place.run(SetReclaimRule(pool_id=None), reason="test")
+    assert signed_in(globex, "charlie").get("reclaim-rule").json()["set_for"] is None
+
+
+def test_a_trial_that_is_too_large_says_what_fits(late, otto, monkeypatch):
+    monkeypatch.setattr(reclaim_queries, "GUARANTEE_DAYS_MAX", 20)
+    answer = otto.post("pools/h100/reclaim-rule/try", {"days": 21})
+    is_problem(answer, 422, "trial_too_large")
+    assert "at most 20 days" in answer.json()["detail"] and answer.json()["days_max"] == 20
+    assert otto.post("pools/h100/reclaim-rule/try", {"days": 20}).status_code == 200

@@ -46,7 +46,7 @@ def promise(place: Tenant, units: int, account: str = "nlp", **fields) -> None:
 def would_have(place: Tenant, account: str = "nlp", rule: PoolRule | None = None, **period):
     period = {"start": START, "now": NOW} | period
     with scope.reading(place.id):
-        rows = queries.dry_run(place.id, place.pools["big"], rule or PoolRule(), **period)
+        rows = queries.dry_run(place.id, {place.pools["big"]: "big"}, rule or PoolRule(), **period)
     return next(row for row in rows if row.account == account)
 
 
@@ -94,7 +94,7 @@ def test_a_dry_run_records_nothing_and_has_bounds(big):
     promise(big, 500)
     with scope.reading(big.id):
         with pytest.raises(Invalid):
-            queries.dry_run(big.id, big.pools["big"], PoolRule(), start=NOW, now=NOW)
+            queries.dry_run(big.id, {big.pools["big"]: "big"}, PoolRule(), start=NOW, now=NOW)
         from preemption.models import ReclaimState
 
         would_have(big)
