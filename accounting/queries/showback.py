@@ -38,6 +38,7 @@ class Showback:
     Attributes:
         parts: of lines of usage, unit-seconds by `details`, in that order.
         unrated: use without a price, of an open month.
+        accepted: codes of what was odd about a closed month and accepted.
         used: by pool, unit-seconds promised and used of guarantees, where that is known.
     """
 
@@ -50,6 +51,7 @@ class Showback:
     unrated: tuple[Unrated, ...]
     used: Mapping[UUID, tuple[Decimal, Decimal]]
     digest: str | None
+    accepted: tuple[str, ...] = ()
 
     @property
     def month(self) -> Month:
@@ -131,6 +133,7 @@ def showback(
             unrated=(),
             used=_used_by_lines(one.line for one in stored),
             digest=close.digest,
+            accepted=tuple(close.accepted),
         )
     found = statement_month.month_lines(
         organization_id, first, now=now, under=account, details=wanted

@@ -137,6 +137,18 @@ def test_finance_ends_a_commitment_early(place, browse):
     assert again.status_code == 400 and "Select a valid choice" in text(again)
 
 
+def test_a_closed_month_says_that_some_of_it_had_no_price(place, browse):
+    place.use(record("free", pool="a100", units=3, hours=2, start=START), now=NOW)
+    assert "Without a price" in text(browse(place, "alice").get("/showback?month=2026-10"))
+    command = StartClose(month=OCTOBER, accept=("unrated_use", "telemetry_missing"))
+    place.run(command, by=place.actor("fay"), now=LATER, reason="end")
+    while not place.run(CloseMonth(month=OCTOBER), now=LATER).result.closed:
+        pass
+    words = text(browse(place, "alice").get("/showback?month=2026-10"))
+    assert "had no price when it closed, and are in no line" in words
+    assert "a100" not in words.split("How well it was used")[-1].split("Lines")[-1]
+
+
 def test_finance_closes_a_month_on_its_page(place, browse):
     promise(place, "vision", 5, pool="a100")
     fay = browse(place, "fay")
