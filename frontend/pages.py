@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render as django_render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
+from frontend.errors import said
 from frontend.navigation import Group, groups
 from ledger import scope
 from ledger.errors import Denied, DomainError
@@ -154,18 +155,21 @@ def refusal(request: PageRequest, error: DomainError) -> HttpResponse:
         409: "This changed meanwhile",
         422: "This is not allowed",
     }
+    here = getattr(request, "page", None)
+    detail = said(error, here.zone) if here is not None else error.detail
     response = render(
         request,
         "refusal.html",
         {
             "title": titles.get(error.status, "That did not work"),
             "error": error,
+            "said": detail,
             "roles": error.facts.get("roles", ()) if isinstance(error, Denied) else (),
             "problem_icon": "shield-lock" if error.status == 403 else "exclamation-triangle",
         },
         status=error.status,
     )
-    response["X-Problem"] = quote(error.detail, safe=" ")
+    response["X-Problem"] = quote(detail, safe=" ")
     return response
 
 

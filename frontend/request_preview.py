@@ -11,6 +11,7 @@ from accounting.queries.budget_effect import BudgetEffect
 from frontend import numbers, request_words
 from frontend.charts import Chart, layout
 from frontend.pages import Page
+from ledger.instants import on_clock
 from quota.domain.provisioning import FreeAt, Trial
 from quota.domain.request_state import Request
 from quota.domain.requests import WITHOUT_UNITS, Terms
@@ -36,6 +37,7 @@ class Look:
 
     check: Precheck
     terms: Terms
+    zone: ZoneInfo
     asked: str = ""
     lender: str = ""
     chart: Chart | None = None
@@ -47,11 +49,26 @@ class Look:
         return self.check.trial
 
     @property
+    def lent(self) -> int:
+        """Units that are there for a while and whose end this request shares or moves: an account
+        has one temporary quota in a pool at a time."""
+        trial = self.trial
+        if trial is None or trial.base_from is None or self.terms.ends_at is None:
+            return 0
+        return max(0, trial.before.guaranteed - trial.base.guaranteed)
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When what is granted would end."""
+        wishes = self.trial.wishes if self.trial else ()
+        return (wishes[0].ends_at if wishes else None) or self.terms.ends_at
+
+    @property
     def outcome(self) -> str:
         """One sentence, which is also read aloud when it changes."""
         check = self.check
         if check.problems:
-            return check.problems[0].detail
+            return on_clock(check.problems[0].detail, self.zone)
         if check.fits is False:
             short = check.trial.short_by if check.trial else None
             missing = f"{request_words.several(short)} short" if short else "It does not fit"
@@ -90,6 +107,7 @@ def look(here: Page, terms: Terms, *, again: Request | None) -> Look:
     return Look(
         check=check,
         terms=terms,
+        zone=here.zone,
         asked=request_words.any_of([names[one] for one in check.asked_ids if one in names]),
         lender=names.get(trial.lender_id, "") if trial else "",
         chart=free_over_time(terms, trial, now=here.now, zone=here.zone) if trial else None,

@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from frontend import numbers
+from ledger.instants import on_clock
 from ledger.queries import EventRow
 from quota.domain.request_state import Request
 from quota.domain.requests import Kind, State
@@ -180,7 +181,7 @@ def timeline(detail: RequestDetail, *, zone: ZoneInfo) -> list[Step]:
             at=row.occurred_at,
             who="" if row.type in _OF_ITSELF else detail.names.get(row.actor_id, row.actor_label),
             what=_said(row, detail.names, zone),
-            text=_text(row),
+            text=_text(row, zone),
             event=row,
         )
         for row in detail.timeline
@@ -264,13 +265,13 @@ def _with_facts(kind: str, payload: dict[str, Any], zone: ZoneInfo) -> str:
     }.get(kind, lambda: kind.replace(".", " ").replace("_", " "))()
 
 
-def _text(row: EventRow) -> str:
+def _text(row: EventRow, zone: ZoneInfo) -> str:
     """What was said with it: a comment, a reason, why the route is as it is."""
     payload = row.payload
     if row.type == "request.commented":
         return payload.get("text", "")
     if row.type == "request.reopened":
-        return payload.get("detail", "")
+        return on_clock(payload.get("detail", ""), zone)
     if row.type == "request.granted":
         return "\n".join(payload.get("reasons") or ())
     if row.type == "request.approval_voided":

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 
+from frontend.errors import said
 from frontend.forms.fields import LocalInstant
 from frontend.request_words import KINDS
 from ledger.errors import DomainError
@@ -193,8 +194,9 @@ class RequestForm(forms.Form):
         """Say what the domain says, once, at the fields it names."""
         for problem in problems:
             name = problem.field if problem.field in self.fields else None
-            if problem.detail not in self.errors.get(name or NON_FIELD_ERRORS, ()):
-                self.add_error(name, problem.detail)
+            detail = said(problem, self.ground.zone)
+            if detail not in self.errors.get(name or NON_FIELD_ERRORS, ()):
+                self.add_error(name, detail)
 
 
 def _is_unused(field: str, kind: str | None, lasts: str | None) -> bool:

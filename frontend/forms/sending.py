@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from frontend.errors import said
 from frontend.history import names_for, sentence
 from frontend.numbers import ago
 from frontend.pages import Page, PageRequest
@@ -111,7 +112,7 @@ def send(
         ):
             return Sent(None, _spent(error), key)
         name = field_of(error.field or "")
-        form.add_error(name if name in form.fields else None, error.detail)
+        form.add_error(name if name in form.fields else None, said(error, here.zone))
         return Sent(None, "", key, error.facts.get("short_by"))
     return Sent(outcome.result, "", usable or new_id())
 

@@ -8,8 +8,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from frontend import numbers
+from ledger.instants import on_clock
 
 register = template.Library()
+
+register.filter("on_clock", on_clock)
 
 for _name in (
     "units",

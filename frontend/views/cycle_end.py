@@ -10,6 +10,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_safe
 
 from frontend.csv_files import lines
+from frontend.errors import said
 from frontend.forms.cycles import CloseForm
 from frontend.forms.sending import Sent, form_status, send
 from frontend.pages import PageRequest, page, render
@@ -103,7 +104,7 @@ def _tried(request: PageRequest, row: CycleRow) -> tuple[CycleClosed | None, str
             Context(organization_id=here.id, actor=here.actor, now=here.now, dry_run=True),
         )
     except DomainError as error:
-        return None, error.detail
+        return None, said(error, here.zone)
     return outcome.result, ""
 
 

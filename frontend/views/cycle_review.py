@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from frontend import parameters
+from frontend.errors import said
 from frontend.forms.cycles import AnswerForm, RowForm, TextForm
 from frontend.forms.sending import key_of
 from frontend.pages import Page, PageRequest, page, render
@@ -152,7 +153,7 @@ def _sent(request: PageRequest, command: Any, reason: str) -> str:
     except (Denied, NotFound):
         raise
     except DomainError as error:
-        return error.detail
+        return said(error, here.zone)
     return ""
 
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from frontend import parameters
+from frontend.errors import said
 from frontend.forms.cycles import OpenForm, PolicyForm
 from frontend.forms.quota import ReasonForm
 from frontend.forms.sending import Sent, form_status, saving, send
@@ -123,7 +124,7 @@ def _size(here: Page, account: str) -> tuple[tuple[UUID, Size] | None, str]:
         row = tenancy.account_by_name(here.id, account)
         here.require(REQUEST_REVIEW, row.id)
     except DomainError as error:
-        return None, error.detail
+        return None, said(error, here.zone)
     return (row.id, size(here.id, row.id, now=here.now)), ""
 
 

@@ -12,6 +12,7 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from frontend import numbers, parameters
+from frontend.errors import said
 from frontend.forms.quota import Above, Ground, QuotaForm, ReasonForm
 from frontend.forms.sending import (
     Sent,
@@ -105,7 +106,7 @@ def end_quota(request: PageRequest, account: str, pool: str) -> HttpResponse:
         try:
             preview = preview_end(here.id, of.id, row.id, now=here.now)
         except DomainError as error:
-            impossible = error.detail
+            impossible = said(error, here.zone)
     form = ReasonForm(request.POST if request.method == "POST" else None)
     sent = Sent(None, form_key=request.POST.get("key") or new_id())
     if request.method == "POST" and form.is_valid():

@@ -13,6 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods
 
 from frontend import numbers, parameters, request_words
+from frontend.errors import said
 from frontend.forms.reviews import APPROVE, EVERY_WAY, REJECT, DecideForm
 from frontend.forms.sending import Sent, key_of, send, version_seen
 from frontend.pages import Page, PageRequest, page, render
@@ -263,7 +264,7 @@ def _decided(
             made = execute(command(request_id=ident, expected_version=version), context).result
             results.append((ident, titles[ident], True, outcome(made)))
         except DomainError as error:
-            results.append((ident, titles[ident], False, error.detail))
+            results.append((ident, titles[ident], False, said(error, here.zone)))
     failed = sum(not done for _, _, done, _ in results)
     return render(
         request,

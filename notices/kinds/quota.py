@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from ledger.instants import on_clock
 from ledger.sql import server_cursor
 from ledger.types import ActorKind, RecordedEvent
 from notices.registry import OPERATORS, Draft, Look, Reminder, kind, leads, reminder
@@ -149,7 +150,7 @@ def quota_lapsed(event: RecordedEvent, look: Look) -> Draft:
     return Draft(
         to=(leads(data.account_id), OPERATORS),
         title=f"{what} of {account} on {pool} was refused",
-        body=f"{data.detail}{short} The quota stays at {_values(data.quota)}; "
+        body=f"{on_clock(data.detail, look.zone)}{short} The quota stays at {_values(data.quota)}; "
         "the change will not be tried again by itself.",
         link=("account_quota", account),
     )

@@ -4,6 +4,7 @@ What is said rests on how the request stands when it is told, not when it happen
 to review what was withdrawn meanwhile.
 """
 
+from ledger.instants import on_clock
 from ledger.types import ActorKind, RecordedEvent
 from notices.kinds.request_facts import RequestFact, fact_of, facts
 from notices.registry import Draft, Look, Someone, kind
@@ -216,7 +217,7 @@ def request_reopened(event: RecordedEvent, look: Look) -> Draft | None:
     return Draft(
         to=_people((*fact.author_ids, *fact.reviewer_ids)),
         title=f"Could not begin: {fact.what(look)}",
-        body=f"{event.data.detail} The request waits for a reviewer again.",
+        body=f"{on_clock(event.data.detail, look.zone)} The request waits for a reviewer again.",
         link=("request", str(fact.id)),
         deadline=event.data.due_at,
     )

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from ledger.errors import Refused
+from ledger.instants import written
 from quota.domain.changes import Cell, QuotaBook, Scheduled, Temporary, Wish
 from quota.domain.requests import AT_ONCE, Kind, Terms
 from quota.domain.values import Quota
@@ -123,7 +124,7 @@ def held_for_good(cell: Cell) -> int:
 def _running(running: Temporary, way_out: str, *, field: str) -> Refused:
     return Refused(
         "temporary_running",
-        f"A temporary quota runs until {running.ends_at:%Y-%m-%d %H:%M} UTC. {way_out}.",
+        f"A temporary quota runs until {written(running.ends_at)}. {way_out}.",
         field=field,
         facts={"ends_at": running.ends_at.isoformat()},
     )
@@ -145,7 +146,7 @@ def check_quiet(terms: Terms, coming: Collection[Scheduled], *, at: datetime) ->
             way_out = "Ask until then, or after that; or have the change cancelled"
         raise Refused(
             "change_to_come",
-            f"This quota changes on {min(later):%Y-%m-%d %H:%M} UTC already. {way_out}.",
+            f"This quota changes on {written(min(later))} already. {way_out}.",
             field="starts_at",
             facts={"starts_at": min(later).isoformat()},
         )

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from ledger.errors import DomainError, Refused
+from ledger.instants import written
 from quota.domain.beside import check_quiet, held_for_good, wish_beside
 from quota.domain.changes import Became, Cell, Change, Lapsed, QuotaBook, Scheduled, Wish
 from quota.domain.requests import AT_ONCE, Kind, Terms
@@ -209,8 +210,7 @@ def wishes_of(
         if terms.ends_at is None or terms.ends_at <= cell.temporary.ends_at:
             raise Refused(
                 "extension_not_later",
-                f"It lasts until {cell.temporary.ends_at:%Y-%m-%d %H:%M} UTC already. "
-                "Ask for later.",
+                f"It lasts until {written(cell.temporary.ends_at)} already. Ask for later.",
                 field="ends_at",
                 facts={"ends_at": cell.temporary.ends_at.isoformat()},
             )
@@ -399,7 +399,7 @@ def _displaced(
             short_by = change.error.facts.get("short_by")
             return Refused(
                 "capacity_over_period",
-                f"On {change.at:%Y-%m-%d %H:%M} UTC {book.pool.name} is promised to others: "
+                f"On {written(change.at)} {book.pool.name} is promised to others: "
                 f"{short_by or 'some'} units short from then on. Ask for less, or until then.",
                 field="units",
                 facts={"short_by": short_by, "at": change.at.isoformat(), "pool": book.pool.name},

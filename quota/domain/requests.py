@@ -294,9 +294,21 @@ def _too_long(days: int) -> Invalid:
     )
 
 
+_SAID = {
+    State.SUBMITTED: "waiting for approval",
+    State.CHANGES_REQUESTED: "waiting for changes",
+    State.COUNTERED: "waiting for an answer to an offer",
+    State.APPROVED: "approved for later",
+    State.DISCARDED: "thrown away",
+    State.PROVISIONED: "granted",
+    State.EXPIRED: "over",
+    State.RECLAIMED: "taken back",
+}
+
+
 def moved_on(state: str, *, wanted: str) -> Conflict:
     """The request is no longer where the caller thought."""
-    said = state.replace("_", " ")
+    said = _SAID.get(state, state)
     return Conflict(
         "request_moved_on",
         f"This request is {said} by now, so it cannot be {wanted}. Reload it.",

@@ -206,6 +206,16 @@ def test_an_account_archived_meanwhile(alice, desk):
     assert stored(desk)[0].state == State.DRAFT
 
 
+def test_instants_in_refusals_are_on_the_organizations_clock(alice, desk):
+    late = NOW.replace(hour=23, minute=30)
+    desk.ask("nlp", 8, ends_at=late + 7 * DAY)
+    wanted = filled(kind="extension", units="", ends_at="2026-12-01T00:00", step="save")
+    answer = alice.post(ASK, wanted)
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "It lasts until 2026-12-07 00:30 already" in text and "UTC already" not in text
+
+
 def test_a_form_sent_again_with_other_values(alice, desk):
     alice.post(ASK, filled(step="save", key="k1"))
     page = alice.post(ASK, filled(step="save", key="k1", pool="a100"))
@@ -269,4 +279,17 @@ def test_beside_a_boost_the_form_proposes_its_end_and_says_what_remains(desk, br
     said = text(alice.post(ASK, good))
     assert "8 guaranteed, then 12; 4 after 2026-12-06 13:00, when the temporary quota ends" in said
     later = filled(kind="boost", units="4", ends_at="2027-01-10T00:00", step="check")
-    assert "A temporary quota runs until 2026-12-06 12:00 UTC." in (text(alice.post(ASK, later)))
+    assert "A temporary quota runs until 2026-12-06 13:00." in (text(alice.post(ASK, later)))
+
+
+def test_before_it_is_handed_in_the_form_says_what_moves_with_it(desk, browse):
+    desk.ask("nlp", 8, days=7)
+    alice = browse(desk.place, "alice")
+    same_day = filled(kind="boost", units="4", ends_at="2026-12-06T20:00", step="check")
+    said = text(alice.post(ASK, same_day))
+    assert "Together with 8 units that are there for a while already: all end at 2026-12-06" in said
+    longer = filled(kind="extension", units="", ends_at="2026-12-20T00:00", step="check")
+    said = text(alice.post(ASK, longer))
+    assert "8 units that are there for a while: all last until 2026-12-20 00:00" in said
+    good = filled(kind="raise", units="4", lasts="good", ends_at="", step="check")
+    assert "for a while already" not in text(alice.post(ASK, good))

@@ -203,7 +203,7 @@ def test_the_second_of_two_racing_approvers_is_told_who_was_first(desk, browse):
     answer = petra.post(address, hidden | {"what": "approve", "reason": "fine by me"})
     text = answer.content.decode()
     assert answer.status_code == 409
-    assert "This request is provisioned by now" in text and "Last: approved by Rita" in text
+    assert "This request is granted by now" in text and "Last: approved by Rita" in text
     assert "fine by me" in text and "still open" not in text
 
 

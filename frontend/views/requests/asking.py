@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from frontend import parameters, request_words
+from frontend.errors import said
 from frontend.forms.requests import (
     USUAL_LENGTH,
     Ground,
@@ -163,7 +164,7 @@ def _terms(here: Page, desk: Desk) -> Terms | None:
         try:
             taker_id = queries.account_by_name(here.id, name.strip()).id
         except NotFound as error:
-            form.add_error("to_account", error.detail)
+            form.add_error("to_account", said(error, here.zone))
             return None
     return form.terms(to_account_id=taker_id)
 
@@ -235,7 +236,7 @@ def _execute(request: PageRequest, desk: Desk, command: Any) -> RequestAnswer | 
     except (Denied, NotFound):
         raise
     except Conflict as error:
-        desk.notice = _SPENT if error.code == "idempotency_key_reused" else error.detail
+        desk.notice = _SPENT if error.code == "idempotency_key_reused" else said(error, here.zone)
         # What the first one did stands; the key of a refusal is spent.
         desk.key = str(new_id())
         if desk.row is not None:

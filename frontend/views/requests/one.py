@@ -14,6 +14,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_http_methods, require_safe
 
 from frontend import parameters, request_words
+from frontend.errors import said
 from frontend.forms.requests import usual_end
 from frontend.forms.sending import key_of, version_seen
 from frontend.full_names import called_by_name
@@ -82,10 +83,10 @@ def one(request: PageRequest, request_id: str) -> HttpResponse:
         raise
     except DomainError as error:
         if step == "comment":
-            discussion.text_error = error.detail
+            discussion.text_error = said(error, here.zone)
         elif step == "attach":
-            discussion.file_error = error.detail
-        problem = "" if step in ("comment", "attach") else error.detail
+            discussion.file_error = said(error, here.zone)
+        problem = "" if step in ("comment", "attach") else said(error, here.zone)
         with scope.reading(here.id):
             row = visible(here, row.request.id)
         return show(request, row, problem=problem, discussion=discussion, status=error.status)
@@ -118,7 +119,7 @@ def _take(request: PageRequest, row: RequestRow, step: str) -> Any:
     """
     version, wanted = version_seen(request), row.request.id
     reason = parameters.text(request.POST, "reason")
-    said = {
+    done = {
         "withdraw": "The request is withdrawn.",
         "accept": "You accepted the offer.",
         "extend": "The later end is asked for.",
@@ -151,7 +152,7 @@ def _take(request: PageRequest, row: RequestRow, step: str) -> Any:
     )
     result = execute(command, context).result
     more = result.reasons if step == "accept" else ()
-    messages.success(request, " ".join((said[step], *more)))
+    messages.success(request, " ".join((done[step], *more)))
     return result
 
 
