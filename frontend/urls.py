@@ -104,6 +104,8 @@ urlpatterns = [
     path("reclaim", reclaim.reclaim, name="reclaim"),
     path("reclaim/board.csv", reclaim.reclaim_csv, name="reclaim_csv"),
     path("reclaim/rules", reclaim_rules.reclaim_rules, name="reclaim_rules"),
+    path("reclaim/default-rule", reclaim_rules.reclaim_default, name="reclaim_default"),
+    path("reclaim/rules/<str:pool>/follow", reclaim_rules.reclaim_follow, name="reclaim_follow"),
     path("reclaim/rules/<str:pool>/edit", reclaim_rules.reclaim_rule, name="reclaim_rule"),
     path("reclaim/<str:account>/<str:pool>", reclaim_quota.reclaim_quota, name="reclaim_quota"),
     path(

@@ -158,14 +158,18 @@ class RuleForm(forms.Form):
         lines = self.cleaned_data["exempt"].replace(",", "\n").splitlines()
         return tuple(sorted({line.strip() for line in lines if line.strip()}))
 
-    def command(self, pool_id: UUID, exempt_ids: Sequence[UUID]) -> SetReclaimRule:
-        """What the valid form asks for."""
+    def command(
+        self, pool_id: UUID | None, exempt_ids: Sequence[UUID], *, version: int | None = None
+    ) -> SetReclaimRule:
+        """What the valid form asks for. `version`: of the rule, as the form was made on."""
         names = (
             *("enabled", "threshold", "window_seconds", "watch_seconds", "clear_margin"),
             *("cooldown_seconds", "gap_seconds_max", "unknown_seconds_max", "maintenance"),
         )
         values = {name: self.cleaned_data[name] for name in names}
-        return SetReclaimRule(pool_id=pool_id, exempt_ids=tuple(exempt_ids), **values)
+        return SetReclaimRule(
+            pool_id=pool_id, exempt_ids=tuple(exempt_ids), expected_version=version, **values
+        )
 
 
 def initial_of(found: PoolRule, names: Mapping[UUID, str], *, zone: ZoneInfo) -> dict[str, Any]:
@@ -185,6 +189,12 @@ def initial_of(found: PoolRule, names: Mapping[UUID, str], *, zone: ZoneInfo) ->
         ),
         "days": 30,
     }
+
+
+class WhyForm(forms.Form):
+    """Why, and no more."""
+
+    reason = reason()
 
 
 class WordForm(forms.Form):

@@ -174,7 +174,7 @@ def test_pages_of_the_board_share_and_skip_nothing(demoted, browse, monkeypatch)
     assert second.context["tabs"][1].sum.count == 2
 
 
-@pytest.mark.parametrize(("address", "most"), [(BOARD, 24), (QUOTA, 41), ("/reclaim/rules", 15)])
+@pytest.mark.parametrize(("address", "most"), [(BOARD, 24), (QUOTA, 41), ("/reclaim/rules", 16)])
 def test_pages_ask_as_often_for_many_as_for_few(demoted, browse, statements, address, most):
     otto = browse(demoted.place, "otto")
     otto.get(address)

@@ -54,9 +54,9 @@ def stored(it):
 def test_a_rule_is_tried_before_anything_is_switched_on(idle, browse):
     otto = browse(idle.place, "otto")
     first = otto.get(RULE)
-    assert "Preview a rule to see" in text(first) and "No rule was ever set for h100." in text(
+    assert "Preview a rule to see" in text(
         first
-    )
+    ) and "No rule of its own was ever set for h100." in text(first)
     part = otto.post(RULE, FORM | TRY, headers=HTMX)
     told = text(part)
     assert "<html" not in part.content.decode() and "Nothing is switched on or saved yet." in told
@@ -82,7 +82,7 @@ def test_saved_with_its_reason_it_is_on_and_in_the_history(idle, browse):
     told = text(done)
     assert "The rule of h100 is on from the next run on." in told
     assert "use it or lose it Otto" in told or "use it or lose it otto" in told
-    assert stored(idle).enabled and "h100 on 20 % 2 d 3 d 14 d 0 –" in text(otto.get(RULES))
+    assert stored(idle).enabled and "h100 on its own 20 % 2 d 3 d 14 d 0 –" in text(otto.get(RULES))
     version = hidden(done, "version")
     changed = FORM | SAVE | {"key": "k2", "threshold": "12.5", "exempt": "nlp", "version": version}
     told = text(otto.post(RULE, changed | {"reason": "gentler"}, follow=True))
