@@ -2,18 +2,20 @@
 range of days, and a department that is divided. Set with the prices and watched as the worker does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from accounting import budget_rounds
 from accounting.commands.budgets import SetBudget
 from demo.request_history import FINANCE
 from demo.tenant import Tenant
 
-WATCHED: Final = (12.0, 4.0, 0.0)
-"""Days ago: an alert is as old as the round that noticed it."""
+WATCHED: Final = (12, 4)
+"""Days ago: an alert is as old as the round that noticed it. The last round is of now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,14 @@ def set_budgets(tenant: Tenant) -> None:
         tenant.run(command, f"budget/{one.account}/{one.period}", by=by, reason=one.reason)
 
 
+def rounds(tenant: Tenant, *, now: datetime) -> list[tuple[datetime, Callable[[], Any]]]:
+    """The rounds of the worker that say something, with their times; the last is `watch`."""
+    return [
+        (at, partial(budget_rounds.look, tenant.id, now=at))
+        for at in (now - timedelta(days=days) for days in WATCHED)
+    ]
+
+
 def watch(tenant: Tenant, *, now: datetime) -> None:
-    """The rounds of the worker, of which these say something."""
-    for days in WATCHED:
-        budget_rounds.look(tenant.id, now=now - timedelta(days=days))
+    """The round of now."""
+    budget_rounds.look(tenant.id, now=now)

@@ -149,7 +149,9 @@ def _with_guarantee_left(it: _Scheduler) -> list[str]:
 
 
 def _ask(it: _Scheduler, key: str, account: str, units: int, **more: Any) -> PreemptionAnswer:
-    ask = PreemptionAsk(account=account, pool=H100, units=units, job_class="P1", key=key, **more)
+    """A job that wants so many units more than are free: other jobs ended since the sweep began."""
+    wanted = _ground(it).free(0) + units
+    ask = PreemptionAsk(account=account, pool=H100, units=wanted, job_class="P1", key=key, **more)
     if ask.override is None:
         return it.run(PlanPreemption(ask=ask))
     operator = it.tenant.person(OPERATOR)

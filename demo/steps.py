@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from demo import (
+    budget_history,
     clusters,
     history,
     preemption_history,
@@ -99,6 +100,7 @@ def between_reports(
         steps.append((told.at, run))
     steps += request_history.steps(tenant, now=now)
     steps += reclaim_history.steps(tenant, now=now)
+    steps += budget_history.rounds(tenant, now=now)
     scheduler = reporters[clusters_of[H100]]
     steps += preemption_history.steps(tenant, reporter=scheduler, now=now)
     return sorted(steps, key=lambda one: one[0])

@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from frontend.numbers import duration, instant, percent
+from ledger.instants import on_clock
 from ledger.queries import EventRow
 from quota.event_reading import mentioned, of_allocation
 from quota.queries import pools_with_weights
@@ -168,9 +169,9 @@ SENTENCES = {
     "budget.set": "Budget of {account_id} set: {amount} {currency} per {period} from {starts_on}",
     "budget.changed": "Budget of {account_id} is {amount} from {effective_from}",
     "budget.ended": "Budget of {account_id} ended on {ended_on}",
-    "budget.alerted": "Budget of {account_id} from {period_start} alerts: {kind} {rule}, {spent} "
-    "of {amount} {currency} spent",
-    "budget.alert_ended": "Alert of the budget of {account_id} is over: {kind} {rule}",
+    "budget.alerted": "Budget of {account_id} from {period_start} {alert}: {spent} of {amount} "
+    "{currency} spent",
+    "budget.alert_ended": "No longer so: budget of {account_id} {alert}",
     "export.requested": "{what} of {account_id} in {month} asked for as {format}",
     "export.made": "Export of {account_id} made: {rows} rows, SHA-256 {digest}",
     "export.failed": "Export of {account_id} failed: {detail}",
@@ -182,6 +183,7 @@ SENTENCES = {
 
 _INSTANTS = frozenset({"at", "until"})
 _SHARES = frozenset({"threshold", "utilisation"})
+_MONEY = frozenset({"amount", "spent", "list_amount", "list_price", "price"})
 _BESIDE = ("duplicates", "conflicts", "rejected")
 
 
@@ -242,10 +244,14 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = "parent" if value is None else value
         elif field == "half_life_seconds":
             words["half_life"] = f"{value / 86_400:g} days"
+        elif field in _MONEY and isinstance(value, str):
+            words[field] = f"{Decimal(value):,}"
         elif field in _SHARES:
             words[field] = percent(Decimal(value))
         elif field == "window_seconds":
             words[field] = duration(value)
+        elif field == "detail" and isinstance(value, str):
+            words[field] = on_clock(value, zone)
         elif value is None:
             words[field] = "none"
         elif isinstance(value, str) and _is_instant(field):
@@ -256,7 +262,17 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = value
     if isinstance(quota := payload.get("quota"), Mapping):
         words["terms"], words["aside"] = _terms(quota), _aside(payload, words)
+    if {"kind", "rule"} <= payload.keys():
+        words["alert"] = _alert(payload["kind"], payload["rule"])
     return words
+
+
+def _alert(kind: str, rule: str) -> str:
+    """What a budget came to: see `accounting.budget_events.BudgetAlerted`."""
+    if kind == "burn":
+        long, short, factor = rule.split("/")
+        return f"burned {factor} times as fast as it lasts, over {long} days and over {short}"
+    return f"{'is forecast to reach' if kind == 'forecast' else 'reached'} {rule} %"
 
 
 def _terms(quota: Mapping[str, Any]) -> str:

@@ -219,3 +219,15 @@ def test_nothing_unfinished_is_left():
         if marks.search(line)
     ]
     assert found == []
+
+
+def test_templates_ask_htmx_to_evaluate_nothing():
+    """Conditions of triggers, `hx-on` and `js:` are code, which the content policy forbids: the
+    browser would report an error, and the page would do without."""
+    evaluated = re.compile(r"""hx-trigger="[^"]*\[|\bhx-on\b|hx-vals=['"]js:""")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        if evaluated.search(path.read_text())
+    ]
+    assert found == []

@@ -21,9 +21,17 @@
     say(`${title} ${text}`);
   }
 
-  // What refreshes itself says nothing, and waits while nobody looks or somebody works in it.
+  // What refreshes itself says nothing but how far long work is, when that changed, and waits while
+  // nobody looks or somebody works in it.
   // (Conditions in hx-trigger would be evaluated as code, which the content policy forbids.)
   const polls = (element) => Boolean(element?.matches?.("[data-poll]"));
+
+  let progress = "";
+  function sayProgress(part) {
+    const now = part.dataset?.progress || "";
+    if (now && now !== progress) say(now);
+    progress = now;
+  }
 
   document.addEventListener("htmx:beforeRequest", function (event) {
     const part = event.detail.elt;
@@ -39,7 +47,10 @@
   });
   document.addEventListener("htmx:afterSettle", function (event) {
     document.getElementById("htmx-problem")?.remove();
-    if (polls(event.detail.requestConfig?.elt)) return;
+    if (polls(event.detail.requestConfig?.elt)) {
+      sayProgress(event.detail.elt);
+      return;
+    }
     const part = event.detail.elt;
     const told = part.matches?.("[data-status]") ? part : part.querySelector?.("[data-status]");
     say(told ? told.dataset.status : "Updated");
