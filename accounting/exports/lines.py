@@ -10,13 +10,24 @@ from functools import cached_property
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 from django.db import connection
 
 from accounting import statement_month
 from accounting.domain import statements
 from accounting.domain.lines import Line
 from accounting.exports.extent import Extent
-from accounting.exports.tables import Column, Kind, MadeTable, SqlTable, Table, month
+from accounting.exports.tables import (
+    RENAMED,
+    Column,
+    Kind,
+    MadeTable,
+    SqlTable,
+    Table,
+    guarded_in_sql,
+    month,
+    names_in_sql,
+)
 from accounting.queries import statements as queries
 from ledger.sql import server_cursor
 
@@ -67,14 +78,24 @@ class Lines:
             details=("day",),
         )
 
+    @cached_property
+    def _sums(self) -> tuple[int, Decimal]:
+        with server_cursor() as cursor:
+            return cursor.execute(
+                "SELECT count(*), coalesce(sum(amount), 0) FROM accounting_statementline "
+                "WHERE organization_id = %(organization)b AND month = %(month)b "
+                "AND above @> ARRAY[%(account)b::uuid]",
+                _place(self.extent),
+            ).fetchone()
+
     def count(self) -> int:
         """How many lines there are."""
-        return _summed(self.extent, "count(*)") if self.closed else len(self._found.lines)
+        return self._sums[0] if self.closed else len(self._found.lines)
 
     def total(self) -> Decimal:
         """What the lines add up to, counted apart from those who write them."""
         if self.closed:
-            return _summed(self.extent, "coalesce(sum(amount), 0)")
+            return self._sums[1]
         return statements.totals(self._found.lines).amount
 
     def by_billing_account(self) -> dict[UUID, Decimal]:
@@ -107,9 +128,7 @@ class Lines:
         columns = _columns(places)
         facts = extent.facts | {"total": f"{self.total():.{places}f}"}
         if self.closed:
-            return SqlTable(
-                columns=columns, facts=facts, head=_HEAD, tail=_TAIL, values=_values(extent)
-            )
+            return SqlTable(columns=columns, facts=facts, tail=_TAIL, values=_values(extent))
         rows = (_row(extent, charge) for charge in self._computed())
         return MadeTable(columns=columns, facts=facts, rows=rows)
 
@@ -153,32 +172,23 @@ def _place(extent: Extent) -> dict[str, Any]:
     }
 
 
-def _summed(extent: Extent, what: str) -> Any:
-    with server_cursor() as cursor:
-        return cursor.execute(
-            f"SELECT {what} FROM accounting_statementline WHERE organization_id = %(organization)b "
-            "AND month = %(month)b AND above @> ARRAY[%(account)b::uuid]",
-            _place(extent),
-        ).fetchone()[0]
-
-
 # ---------------------------------------------------------------- as columns
-_HEAD = """
-WITH known(id, name) AS MATERIALIZED (
-    SELECT * FROM unnest(%(ids)s::uuid[], %(names)s::text[])
-), path(above, text) AS MATERIALIZED (
-    SELECT d.above, (SELECT string_agg(k.name, '/' ORDER BY a.n)
-        FROM unnest(d.above) WITH ORDINALITY a(id, n) JOIN known k ON k.id = a.id)
-    FROM (SELECT DISTINCT above FROM accounting_statementline
-        WHERE organization_id = %(organization)s AND month = %(month)s) d
-)
-"""
-_TAIL = """
+_TAIL = f"""
 FROM accounting_statementline l
-JOIN path ON path.above = l.above
-JOIN known account ON account.id = l.account_id
-LEFT JOIN known pool ON pool.id = l.pool_id
-LEFT JOIN known flavor ON flavor.id = l.flavor_id
+JOIN (SELECT account_id, above, text, {guarded_in_sql("text")} AS cell FROM (
+    SELECT d.account_id, d.above, (SELECT string_agg(
+        coalesce(%(renamed)s::jsonb->>k.id::text, k.name), '/' ORDER BY a.n)
+        FROM unnest(d.above) WITH ORDINALITY a(id, n)
+        JOIN tenancy_account k ON k.organization_id = %(organization)s AND k.id = a.id) AS text
+    FROM (SELECT DISTINCT account_id, above FROM accounting_statementline
+        WHERE organization_id = %(organization)s AND month = %(month)s
+            AND above @> ARRAY[%(account)s::uuid]) d
+    GROUP BY 1, 2, 3) told
+    GROUP BY 1, 2, 3, 4
+) path ON path.account_id = l.account_id AND path.above = l.above
+{names_in_sql("tenancy_account", "account", "l", RENAMED)}
+{names_in_sql("quota_pool", "pool", "l", join="LEFT JOIN")}
+{names_in_sql("quota_flavor", "flavor", "l", join="LEFT JOIN")}
 WHERE l.organization_id = %(organization)s AND l.month = %(month)s
     AND l.above @> ARRAY[%(account)s::uuid]
 ORDER BY l.chunk, l.line_no
@@ -187,8 +197,7 @@ ORDER BY l.chunk, l.line_no
 
 def _values(extent: Extent) -> dict[str, Any]:
     return _place(extent) | {
-        "ids": list(extent.names),
-        "names": list(extent.names.values()),
+        "renamed": msgspec.json.encode(extent.renamed).decode(),
         "name": extent.ground.month.name,
         "currency": extent.ground.currency,
     }
@@ -201,13 +210,13 @@ def _columns(places: int) -> list[Column]:
         Column("state", Kind.ID, "'closed'::text"),
         Column("line", Kind.ID, "l.chunk || '-' || l.line_no"),
         Column("account_id", Kind.ID, "l.account_id"),
-        Column("account", text, "account.name"),
-        Column("account_path", text, "path.text"),
+        Column("account", text, "account.name", "account.cell"),
+        Column("account_path", text, "path.text", "path.cell"),
         Column("kind", Kind.ID, "l.kind"),
         Column("of_kind", Kind.ID, "l.of_kind"),
         Column("about", Kind.ID, "to_char(l.about, 'YYYY-MM')"),
-        Column("pool", text, "pool.name"),
-        Column("flavor", text, "flavor.name"),
+        Column("pool", text, "pool.name", "pool.cell"),
+        Column("flavor", text, "flavor.name", "flavor.cell"),
         Column("tier", Kind.ID, "l.tier"),
         Column("grade", text, "l.grade"),
         Column("unit_seconds", decimal, "l.unit_seconds"),

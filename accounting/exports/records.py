@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from accounting.exports.extent import Extent
-from accounting.exports.tables import Column, Kind, SqlTable, guarded_in_sql, instant_in_sql
+from accounting.exports.tables import RENAMED, Column, Kind, SqlTable, instant_in_sql, names_in_sql
 from accounting.queries.evidence_sql import RECENT
 from accounting.staging import TIER_NAMES
 from ledger.sql import server_cursor
@@ -37,23 +37,15 @@ WITH r AS NOT MATERIALIZED (
 """
 
 
-def _names(table: str, alias: str, name: str = "name") -> str:
-    """Names and the finished cells of them, made once for each and not for each record."""
-    return f"""
-JOIN (SELECT id, name, {guarded_in_sql("name")} AS cell FROM (
-    SELECT id, {name} AS name FROM {table} WHERE organization_id = %(organization)s) named
-) {alias} ON {alias}.id = r.{alias}_id"""
-
-
 # Joins with tables and no CTE, so that several processes may share the work.
 _NAMED = f"""
 FROM r
 JOIN (SELECT id, recorded_at, {instant_in_sql("recorded_at")} AS text FROM accounting_usagebatch
     WHERE organization_id = %(organization)s AND recorded_at <= %(known_by)s) b ON b.id = r.batch_id
-{_names("accounting_usagesource", "source")}
-{_names("tenancy_account", "account", "coalesce(%(renamed)s::jsonb->>id::text, name)")}
-{_names("tenancy_person", "person")}
-{_names("quota_pool", "pool")}
+{names_in_sql("accounting_usagesource", "source", "r")}
+{names_in_sql("tenancy_account", "account", "r", RENAMED)}
+{names_in_sql("tenancy_person", "person", "r")}
+{names_in_sql("quota_pool", "pool", "r")}
 """
 # One order, which rows never leave: as they started, as they came.
 _ORDER = "ORDER BY r.started_at, r.batch_id, r.row_no"

@@ -23,6 +23,8 @@ SORT_MEMORY: Final = "64MB"
 """Of PostgreSQL, for putting rows in their order; it spills to disk beyond."""
 COPY_BYTES: Final = 1 << 16
 _STARTS: Final = ",".join(str(ord(start)) for start in FORMULA_STARTS)
+RENAMED: Final = "coalesce(%(renamed)s::jsonb->>id::text, name)"
+"""An account's name as it was, where it has another one since."""
 _CURSOR: Final = "apportion_export"
 _QUOTED = re.compile('[",\r\n]')
 
@@ -121,6 +123,7 @@ class SqlTable:
     def blocks(self) -> Iterator[list[tuple]]:
         """See `Table`."""
         columns = ", ".join(column.sql for column in self.columns)
+        _plan()
         with connection.connection.cursor(name=_CURSOR) as cursor:
             cursor.execute(f"{self.head} SELECT {columns} {self.tail}", self.values)
             while block := cursor.fetchmany(BLOCK_ROWS):
@@ -130,8 +133,7 @@ class SqlTable:
         """See `Table`."""
         columns = ", ".join(_text_in_sql(column, guard=self.guards) for column in self.columns)
         sql = f"COPY ({self.head} SELECT {columns} {self.tail}) TO STDOUT (FORMAT csv)"
-        with server_cursor() as cursor:
-            cursor.execute(f"SET LOCAL work_mem = '{SORT_MEMORY}'")
+        _plan()
         with server_cursor() as cursor, cursor.copy(sql, self.values) as copy:
             pieces: list[bytes] = []
             size = 0
@@ -142,6 +144,14 @@ class SqlTable:
                     yield b"".join(pieces), len(pieces)
                     pieces, size = [], 0
             yield b"".join(pieces), len(pieces)
+
+
+def _plan() -> None:
+    """How PostgreSQL reads a table of an export, for the rest of the transaction. Of few batches
+    and sources it expects few records, and would look up names one by one."""
+    with server_cursor() as cursor:
+        cursor.execute(f"SET LOCAL work_mem = '{SORT_MEMORY}'")
+        cursor.execute("SET LOCAL enable_nestloop = off")
 
 
 def csv_of(table: Table) -> Iterator[tuple[bytes, int]]:
@@ -168,9 +178,22 @@ def guarded_in_sql(sql: str) -> str:
     return f"CASE WHEN ascii({sql}) = ANY ('{{{_STARTS}}}') THEN '''' || ({sql}) ELSE ({sql}) END"
 
 
+def names_in_sql(
+    table: str, alias: str, rows: str, name: str = "name", *, join: str = "JOIN"
+) -> str:
+    """A join with the names of a table and the finished cells of them, made once for each and not
+    for each row: grouped, or PostgreSQL would dissolve it. Tables and no CTE, so that several
+    processes may share the work."""
+    return f"""
+{join} (SELECT id, name, {guarded_in_sql("name")} AS cell FROM (
+    SELECT id, {name} AS name FROM {table} WHERE organization_id = %(organization)s) named
+    GROUP BY 1, 2, 3
+) {alias} ON {alias}.id = {rows}.{alias}_id"""
+
+
 def instant_in_sql(sql: str) -> str:
     """`instant` as an expression. Django's connections speak UTC: ...+00."""
-    return f"overlay(left(({sql})::text, -3) placing 'T' from 11) || 'Z'"
+    return f"replace(replace(({sql})::text, ' ', 'T'), '+00', 'Z')"
 
 
 def text(value: Any, kind: Kind) -> str:
