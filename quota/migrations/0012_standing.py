@@ -7,9 +7,9 @@ from django.db import migrations
 # that something has lapsed, that a job is known, t the organization's times; of what is reserved R
 # its pool and tier, r its account, key and units, o what an allocation still owes to it.
 #
-# Each statement of a function sees what was committed while the one before waited for the lock.
-# Generic plans: planning these anew costs more than running them. Several small ones: a plan is set
-# up node by node for every call, which took most of the time of a single large one.
+# Each statement of a function sees what was committed while the one before waited for the lock: what
+# does not depend on it is read before. Generic plans: planning these anew costs more than running
+# them. What is rarely there is a statement of its own: a plan is set up node by node for every call.
 STANDING = """
 CREATE OR REPLACE FUNCTION quota_standing(
     p_organization uuid, p_pool_names text[], p_pool_ids uuid[], p_lock boolean,
@@ -21,12 +21,20 @@ LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_pools uuid[] := p_pool_ids;
-    v_accounts uuid[];
+    v_accounts uuid[] := '{}';
     v_lapsed boolean;
     v_known boolean;
     v_due boolean;
     v_reserved boolean;
 BEGIN
+    RETURN QUERY
+    SELECT 'p', p.id, NULL::uuid, p.name, NULL::timestamptz, NULL::bigint, NULL::bigint,
+        NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+    FROM tenancy_person p WHERE p.organization_id = p_organization AND p.name = ANY(p_people)
+    UNION ALL
+    SELECT 't', NULL, NULL, NULL, NULL, t.hold_seconds, t.lease_seconds, t.heartbeat_seconds,
+        t.interactive_seconds_max, NULL, NULL
+    FROM quota_admissionpolicy t WHERE t.organization_id = p_organization;
     IF p_pool_names <> '{}' THEN
         v_pools := v_pools || ARRAY(
             SELECT p.id FROM quota_pool p
@@ -41,15 +49,6 @@ BEGIN
         FROM quota_pool p WHERE p.organization_id = p_organization AND p.id = ANY(v_pools)
         ORDER BY p.id FOR NO KEY UPDATE;
     END IF;
-    RETURN QUERY
-    SELECT 'q', q.pool_id, q.account_id, NULL, q.ends_at, q.guaranteed, q.borrowing_limit,
-        q.lending_limit, q.base_guaranteed, q.base_borrowing_limit, q.base_lending_limit
-    FROM quota_quota q WHERE q.organization_id = p_organization AND q.pool_id = ANY(v_pools);
-    RETURN QUERY
-    SELECT 'h', h.pool_id, h.account_id, NULL, NULL::timestamptz, h.guaranteed, h.borrowed, h.spot,
-        h.slow_borrowed, h.slow_spot, NULL::bigint
-    FROM quota_holding h WHERE h.organization_id = p_organization AND h.pool_id = ANY(v_pools)
-        AND h.guaranteed + h.borrowed + h.spot > 0;
     SELECT
         EXISTS (SELECT FROM quota_allocation l WHERE l.organization_id = p_organization
             AND l.pool_id = ANY(v_pools) AND l.lapses_at <= p_now),
@@ -60,13 +59,6 @@ BEGIN
         EXISTS (SELECT FROM quota_reservation r WHERE r.organization_id = p_organization
             AND r.pool_id = ANY(v_pools) AND r.until > p_now)
     INTO v_lapsed, v_known, v_due, v_reserved;
-    v_accounts := ARRAY(
-        SELECT q.account_id FROM quota_quota q
-        WHERE q.organization_id = p_organization AND q.pool_id = ANY(v_pools)
-        UNION
-        SELECT h.account_id FROM quota_holding h
-        WHERE h.organization_id = p_organization AND h.pool_id = ANY(v_pools)
-            AND h.guaranteed + h.borrowed + h.spot > 0);
     IF v_due THEN
         v_accounts := v_accounts || ARRAY(
             SELECT s.account_id FROM quota_scheduled s
@@ -104,23 +96,27 @@ BEGIN
         JOIN quota_allocation o ON o.organization_id = p_organization
             AND o.id = (c->>'allocation_id')::uuid AND o.lapses_at IS NOT NULL;
     END IF;
-    v_accounts := ARRAY(
+    RETURN QUERY
+    SELECT 'q', q.pool_id, q.account_id, NULL, q.ends_at, q.guaranteed, q.borrowing_limit,
+        q.lending_limit, q.base_guaranteed, q.base_borrowing_limit, q.base_lending_limit
+    FROM quota_quota q WHERE q.organization_id = p_organization AND q.pool_id = ANY(v_pools)
+    UNION ALL
+    SELECT 'h', h.pool_id, h.account_id, NULL, NULL, h.guaranteed, h.borrowed, h.spot,
+        h.slow_borrowed, h.slow_spot, NULL
+    FROM quota_holding h WHERE h.organization_id = p_organization AND h.pool_id = ANY(v_pools)
+        AND h.guaranteed + h.borrowed + h.spot > 0
+    UNION ALL
+    SELECT 'a', a.id, a.parent_id, a.name, a.archived_at, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM tenancy_account a WHERE a.organization_id = p_organization AND a.id = ANY(ARRAY(
         SELECT DISTINCT unnest(w.ancestors) FROM tenancy_account w
-        WHERE w.organization_id = p_organization
-            AND (w.id = ANY(v_accounts) OR w.name = ANY(p_accounts)));
-    RETURN QUERY
-    SELECT 'a', a.id, a.parent_id, a.name, a.archived_at, NULL::bigint, NULL::bigint, NULL::bigint,
-        NULL::bigint, NULL::bigint, NULL::bigint
-    FROM tenancy_account a WHERE a.organization_id = p_organization AND a.id = ANY(v_accounts);
-    RETURN QUERY
-    SELECT 'p', p.id, NULL::uuid, p.name, NULL::timestamptz, NULL::bigint, NULL::bigint,
-        NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
-    FROM tenancy_person p WHERE p.organization_id = p_organization AND p.name = ANY(p_people);
-    RETURN QUERY
-    SELECT 't', NULL::uuid, NULL::uuid, NULL, NULL::timestamptz, t.hold_seconds::bigint,
-        t.lease_seconds::bigint, t.heartbeat_seconds::bigint, t.interactive_seconds_max::bigint,
-        NULL::bigint, NULL::bigint
-    FROM quota_admissionpolicy t WHERE t.organization_id = p_organization;
+        WHERE w.organization_id = p_organization AND (w.name = ANY(p_accounts)
+            OR w.id = ANY(v_accounts || ARRAY(
+                SELECT q.account_id FROM quota_quota q
+                WHERE q.organization_id = p_organization AND q.pool_id = ANY(v_pools)
+                UNION ALL
+                SELECT h.account_id FROM quota_holding h
+                WHERE h.organization_id = p_organization AND h.pool_id = ANY(v_pools)
+                    AND h.guaranteed + h.borrowed + h.spot > 0)))));
     IF v_lapsed THEN
         kind := 'l';
         RETURN NEXT;
