@@ -156,12 +156,15 @@ class QuotaHistory:
     Attributes:
         judged_from: when it was promised, or last set; use before it says nothing.
         is_exempt: serves P0, or the rule exempts its account.
+        exempt: stretches in which it was so, from the first to before the second; nothing is said
+            within, and what was judged before goes on after.
     """
 
     guarantee: int
     use: UseSeries
     judged_from: datetime | None = None
     is_exempt: bool = False
+    exempt: Sequence[tuple[datetime, datetime]] = ()
     maintenance: Sequence[tuple[datetime, datetime]] = ()
     justifications: Sequence[Justification] = ()
     decisions: Sequence[Decided] = ()
@@ -252,7 +255,8 @@ class _Judge:
         while here < end and self.guarantee:
             while pauses and pauses[0][1] <= here:
                 pauses.pop(0)
-            stop = max(here, pauses[0][0]) if pauses else end
+            # At the instant from which it is justified nothing else is said of it any more.
+            stop = max(here, pauses[0][0] - 1) if pauses else end
             stretch, demoted = self._stretch(here, min(stop, end))
             found += stretch
             if demoted is not None:
@@ -260,14 +264,15 @@ class _Judge:
                 here = seconds(demoted.until or demoted.at)
             elif pauses and stop <= end:
                 since, here = pauses.pop(0)
-                found.append(
-                    Stage(
-                        name="justified",
-                        at=moment(since),
-                        guarantee=self.guarantee,
-                        until=moment(here),
+                if stretch and stretch[-1].name == "watch":
+                    found.append(
+                        Stage(
+                            name="justified",
+                            at=moment(since),
+                            guarantee=self.guarantee,
+                            until=moment(here),
+                        )
                     )
-                )
             else:
                 break
         return sorted(found, key=lambda stage: stage.at)
@@ -322,6 +327,8 @@ class _Judge:
         if is_lost.any():
             is_lost &= self._has_idle_part(hours)
         is_used = (short >= 0) & ~self._below(short, threshold + self.rule.clear_margin, watch)
+        silent = self._silent(hours.instants)
+        is_idle, is_used, is_lost = is_idle & ~silent, is_used & ~silent, is_lost & ~silent
         return _Readings(
             at=hours.readings,
             short=short,
@@ -353,6 +360,13 @@ class _Judge:
             found.append(self._stage("cleared", int(readings[cleared]), int(short[cleared]), watch))
             at = cleared
         return found, None
+
+    def _silent(self, instants: Ints) -> Bools:
+        """Those in stretches in which the guarantee is exempt, or in maintenance."""
+        found = np.zeros(len(instants), bool)
+        for low, high in (*self.quota.exempt, *self.quota.maintenance):
+            found |= (instants >= seconds(low)) & (instants < seconds(high))
+        return found
 
     def _below(self, sums: Ints, share: Fraction, length: int) -> Bools:
         limit = share * self.guarantee * length

@@ -171,6 +171,12 @@ class Hours:
         """The marks behind the first: an hour after the beginning, two hours..."""
         return self.marks[1:]
 
+    @property
+    def instants(self) -> Ints:
+        """When the clock showed each reading, in seconds since 1970."""
+        piece = self.piece[1:]
+        return self.observed.start[piece] + self.readings - self.observed.begun[piece]
+
     def integral(self, value: Ints) -> Ints:
         """The sum over time of a value per piece, up to each mark."""
         observed = self.observed

@@ -38,7 +38,8 @@ PAGES = {
     "return": "/reclaim/nlp/h100/return",
     "rules": "/reclaim/rules",
     "rule": "/reclaim/rules/h100/edit",
-    "rule-none": "/reclaim/rules/a100/edit",
+    "rule-followed": "/reclaim/rules/a100/edit",
+    "rule-default": "/reclaim/default-rule",
     "quota-hint": "/accounts/nlp/quota",
     "overview-hint": "/",
 }
@@ -76,6 +77,8 @@ def place(acme: Tenant, live_server) -> Tenant:
     acme.run(RunReclaim(pool_id=pool_id), now=now - 30 * HOUR)
     back = RestoreQuota(account_id=acme.accounts["vision"], pool_id=pool_id)
     acme.run(back, by=acme.actor("otto"), now=now - 20 * HOUR, reason="the run starts on Monday")
+    default = SetReclaimRule(pool_id=None, enabled=False, threshold=Decimal("0.1"))
+    acme.run(default, now=begin, reason="not yet, except where it was agreed")
     gentler = SetReclaimRule(pool_id=pool_id, threshold=Decimal("0.15"))
     acme.run(gentler, by=acme.actor("otto"), now=now - 10 * HOUR, reason="only what lies idle")
     acme.run(RunReclaim(pool_id=pool_id), now=now)

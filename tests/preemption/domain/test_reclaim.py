@@ -173,7 +173,7 @@ def test_a_justification_is_bounded():
         rule,
         justifications=[Justification(start=hours(0), end=hours(999))],
     )
-    assert found == [("justified", 0), ("watch", 58), ("demoted", 82)]
+    assert found == [("watch", 58), ("demoted", 82)]
 
 
 def test_gaps_stop_the_clock_and_many_leave_it_alone():
