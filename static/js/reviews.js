@@ -37,8 +37,7 @@
         headers: { "HX-Request": "true", "HX-Target": "panel" },
       });
       if (!answer.ok) throw new Error(String(answer.status));
-      const part = new DOMParser().parseFromString(await answer.text(), "text/html");
-      box.querySelector("[data-dialog-body]").replaceChildren(...part.body.childNodes);
+      fill(box, await answer.text());
     } catch {
       window.location.assign(link.href);
       return;
@@ -53,6 +52,48 @@
     const wanted = { approve: "button.btn-primary", less: "[name=units], [name=ends_at]" };
     box.querySelector(wanted[what] || "[name=reason]")?.focus();
   }
+
+  // What is wrong is said in the panel, where one types. What went well leads back to the inbox;
+  // the answer is not followed here, or the page that comes next would not say what was done.
+  async function send(form, box) {
+    const button = form.querySelector("button.btn-primary");
+    if (button.disabled) return;
+    button.disabled = true;
+    try {
+      const answer = await fetch(form.action, {
+        method: "POST",
+        body: new FormData(form),
+        headers: { "HX-Request": "true", "HX-Target": "panel" },
+        redirect: "manual",
+      });
+      if (answer.type === "opaqueredirect") {
+        window.location.assign(form.elements.back.value || window.location.href);
+        return;
+      }
+      if (![400, 409].includes(answer.status)) throw new Error(String(answer.status));
+      fill(box, await answer.text());
+      (
+        box.querySelector("[aria-invalid=true]") ||
+        box.querySelector("[role=alert]") ||
+        box.querySelector("[data-leave]")
+      )?.focus();
+    } catch {
+      // The page says what the panel cannot. The key of the form keeps it from acting twice.
+      form.submit();
+    }
+  }
+
+  function fill(box, text) {
+    const part = new DOMParser().parseFromString(text, "text/html");
+    box.querySelector("[data-dialog-body]").replaceChildren(...part.body.childNodes);
+  }
+
+  document.addEventListener("submit", function (event) {
+    const box = event.target.closest("#decide-dialog");
+    if (!box) return;
+    event.preventDefault();
+    send(event.target, box);
+  });
 
   // After a decision the page comes back: the next request is where the last one was.
   function remember(row) {

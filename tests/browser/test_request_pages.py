@@ -194,6 +194,32 @@ def test_it_works_without_javascript(new_page: Callable[..., Page], sign_in: Cal
     expect(page.get_by_text("Granted at once")).to_be_visible()
 
 
+def test_who_is_mentioned_is_found_by_keyboard(page: Page, sign_in: Callable, team: Team):
+    asked = team.run(Submit(terms=team.terms())).request_id
+    sign_in(page, team.place, "alice")
+    page.goto(f"/requests/{asked}")
+    field = page.get_by_label("Say something")
+    field.press_sequentially("Is that enough, @Pe")
+    people = page.get_by_role("listbox", name="People to notify")
+    expect(people.get_by_role("option")).to_have_text(["@petra Petra"])
+    assert_accessible(page)
+    assert_no_sideways_scroll(page)
+    screenshot(page, "request-mentions")
+    field.press("Enter")
+    expect(field).to_have_value("Is that enough, @petra ")
+    expect(people).not_to_be_visible()
+    field.press_sequentially("or @")
+    expect(people).to_be_visible()
+    field.press("Escape")
+    expect(people).not_to_be_visible()
+    expect(field).to_be_focused()
+    field.press("Enter")
+    expect(field).to_have_value("Is that enough, @petra or @\n")
+    field.fill("Mail me at a@pe")
+    page.wait_for_timeout(300)
+    expect(people).not_to_be_visible()
+
+
 def test_words_and_files(page: Page, sign_in: Callable, team: Team):
     it = team.ask(60)
     sign_in(page, team.place, "petra")

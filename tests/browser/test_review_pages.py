@@ -153,6 +153,42 @@ def test_pages_of_reviewers_are_accessible(
     assert not problems, "\n\n".join(problems)
 
 
+def test_what_is_missing_is_said_in_the_panel(page: Page, sign_in: Callable, office: Office):
+    it = office.ask(5)
+    sign_in(page, office.place, "petra")
+    page.goto("/reviews")
+    box = page.locator("#decide-dialog")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(box.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(box.get_by_text("Say why; the requester reads it.").first).to_be_visible()
+    assert page.url.endswith("/reviews"), "no page of its own"
+    expect(box.get_by_label("Reason")).to_be_focused()
+    expect(box.get_by_role("radio", name="Reject")).to_be_checked()
+    assert_accessible(page)
+    screenshot(page, "reviews-dialog-refused")
+    page.keyboard.type("no room before spring")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Rejected. The requester reads the reason.")).to_be_visible()
+    assert office.state(it) == "rejected"
+
+
+def test_who_comes_too_late_reads_so_in_the_panel(page: Page, sign_in: Callable, office: Office):
+    it = office.ask(5)
+    sign_in(page, office.place, "petra")
+    page.goto("/reviews")
+    box = page.locator("#decide-dialog")
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    expect(box.get_by_role("button", name="Decide")).to_be_focused()
+    office.run(Reject(request_id=it), by="otto", reason="not before the new cluster")
+    page.keyboard.press("Enter")
+    expect(box.get_by_text("This request is rejected by now")).to_be_visible()
+    expect(box).to_contain_text("Last: rejected by Otto")
+    assert office.state(it) == "rejected"
+
+
 def test_the_inbox_is_cleared_by_keyboard(page: Page, sign_in: Callable, office: Office):
     ids = [office.ask(units) for units in (3, 4, 5, 6)]
     sign_in(page, office.place, "petra")

@@ -10,9 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from frontend.views.requests import asking, filling, listing
 from ledger import scope
 from ledger.ids import new_id
+from quota.commands.request_policy import SetDelegate
 from quota.commands.requests import Comment
 from quota.domain.requests import State
 from quota.queries.requests import attachments, comments
+from tenancy.commands.people import AddPerson
 from tests.frontend.asking import ASK, address_of, filled, stored
 from tests.frontend.forms import hidden, text
 from tests.quota.requests.conftest import DAY
@@ -74,6 +76,36 @@ def test_a_word_notifies_those_named(alice, desk):
     assert wrong.status_code == 400 and "Nobody here is called @nobody-here" in text(wrong)
     assert "Hello @nobody-here</textarea>" in wrong.content.decode(), "what was typed stays"
     assert alice.post(address_of(it), {"step": "comment", "text": " "}).status_code == 400
+
+
+def found(client, it, begins: str) -> list[str]:
+    answer = client.get(f"{address_of(it)}/people", {"begins": begins})
+    assert answer.status_code == 200
+    return [one["name"] for one in answer.json()["people"]]
+
+
+def test_only_who_may_see_a_request_is_offered_to_be_mentioned(desk, browse, globex):
+    place = desk.place
+    place.run(AddPerson(name="zed", display_name="Petra Zed", email="zed@example.org"))
+    it = desk.ask("nlp", 60)
+    alice = browse(place, "alice")
+    assert found(alice, it, "pe") == ["petra"], "Petra Zed may not see it"
+    assert "alice" not in found(alice, it, ""), "nobody notifies themselves"
+    assert found(alice, it, "")[0] == "petra", "who is asked stands first"
+    assert found(alice, it, "%") == found(alice, it, "_") == found(alice, it, "\\") == []
+    place.run(
+        SetDelegate(
+            delegate_id=place.run(
+                AddPerson(name="stan", display_name="Stan In", email="stan@example.org")
+            ).result.person_id,
+            starts_at=NOW - DAY,
+            ends_at=NOW + DAY,
+        ),
+        by=place.actor("petra"),
+    )
+    assert found(alice, it, "in") == ["stan"], "by any word of the name; who stands in sees it"
+    stranger = browse(globex, "charlie").get(f"{address_of(it)}/people")
+    assert stranger.status_code == 404
 
 
 def test_files_come_back_as_downloads(alice, desk):

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_http_methods, require_safe
@@ -37,6 +37,7 @@ from quota.commands.requests import (
 from quota.domain import attachments as files
 from quota.domain.requests import OPEN, WITHDRAWABLE, Kind, State, Terms
 from quota.queries.inbox import asked_people
+from quota.queries.mentionable import mentionable
 from quota.queries.requests import (
     RequestDetail,
     RequestRow,
@@ -309,6 +310,23 @@ def _people(known: RequestDetail, asked_ids: tuple[UUID, ...], here: Page) -> li
     """Names to mention: those who ask, who are asked, and who speak here, but for the reader."""
     beside = {*known.row.request.author_ids, *asked_ids, *(one.author_id for one in known.comments)}
     return sorted(short_names(here.id, beside - {here.actor.id}).values())[:PEOPLE_SHOWN]
+
+
+@require_safe
+@page()
+def people(request: PageRequest, request_id: str) -> HttpResponse:
+    """Whom a word after an @ could mean, for the script of the discussion."""
+    here = request.page
+    row = visible(here, parameters.ident(request_id, what="request"))
+    found = mentionable(
+        here.id,
+        row.request,
+        parameters.text(request.GET, "begins"),
+        now=here.now,
+        reader_id=here.actor.id,
+        first={*row.request.author_ids, *asked_people(here.id, row.request, now=here.now)},
+    )
+    return JsonResponse({"people": [{"name": name, "called": called} for name, called in found]})
 
 
 @require_safe
