@@ -137,6 +137,7 @@ urlpatterns = [
     path("requests/new", asking.new, name="request_new"),
     path("requests/<str:request_id>", one.one, name="request"),
     path("requests/<str:request_id>/edit", asking.edit, name="request_edit"),
+    path("requests/<str:request_id>/people", one.people, name="request_people"),
     path("requests/<str:request_id>/files/<str:attachment_id>", one.file, name="request_file"),
     path("allocations", allocations.allocation_list, name="allocations"),
     path("allocations/<path:key>", allocations.allocation, name="allocation"),
