@@ -14,6 +14,7 @@ REQUEST_FILES = [
     *sorted((ROOT / "config" / "api").glob("*.py")),
     *sorted((ROOT / "accounting" / "api").glob("*.py")),
     *(ROOT / "accounting" / name for name in ("questions.py", "usage_bodies.py")),
+    ROOT / "accounting" / "exports" / "download.py",
     *sorted((ROOT / "accounting" / "queries").glob("*.py")),
     *(ROOT / "ledger" / name for name in ("api.py", "execution.py", "queries.py")),
     *(
