@@ -137,10 +137,10 @@ def test_the_list_goes_on(october, browse, monkeypatch):
     made(october, "lines", "csv", account="nlp"), made(october, "lines", "csv", account="vision")
     fay = browse(october, "fay")
     first = fay.get("/exports").content.decode()
-    assert "vision <span" in first and "nlp <span" not in first
+    assert "vision 2026-10 <br>" in first and "nlp 2026-10 <br>" not in first
     address = first.split('href="/exports?before=')[1].split('"')[0]
     rest = fay.get(f"/exports?before={address}").content.decode()
-    assert "nlp <span" in rest and "vision <span" not in rest
+    assert "nlp 2026-10 <br>" in rest and "vision 2026-10 <br>" not in rest
     assert fay.get("/exports?before=nonsense").status_code == 200
 
 
