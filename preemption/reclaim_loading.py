@@ -1,7 +1,8 @@
 """What use-it-or-lose-it decides on, read into values of the domain: a bounded number of statements
 for a pool, however many guarantees it has."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -71,8 +72,10 @@ class Guarantee:
         series: use that counts for it, in the hours in which that is known.
         in_use: units that count for it now, held ones included.
         is_temporary: it ends by itself.
-        is_exempt: by the rule, or as P0 jobs use it.
-        justified: the approved justification that lasts longest, over or not.
+        is_exempt: by the rule, or as P0 jobs use it: now, or within the time that a run looks at.
+        is_exempt_by_rule: the same without P0.
+        served: stretches in which it was exempt for P0 jobs.
+        justified: approved justifications that reach into the time looked at, by their ends.
     """
 
     account_id: UUID
@@ -82,8 +85,15 @@ class Guarantee:
     in_use: int
     is_temporary: bool
     is_exempt: bool
-    justified: Justified | None
+    is_exempt_by_rule: bool
+    served: tuple[Window, ...]
+    reasons: tuple[Justified, ...]
     standing: Standing | None
+
+    @property
+    def justified(self) -> Justified | None:
+        """The justification that lasts longest, over or not."""
+        return self.reasons[-1] if self.reasons else None
 
     def history(self, rule: PoolRule, *, as_it_stands: bool = True) -> QuotaHistory:
         """As the domain judges it; not `as_it_stands`: as if no run had been yet."""
@@ -92,13 +102,13 @@ class Guarantee:
             begins.append(self.standing.judged_from)
         if as_it_stands and self.justified is not None:
             begins.append(self.justified.end)
-        told = self.justified
-        pauses = () if told is None else (Justification(start=told.start, end=told.end),)
+        pauses = tuple(Justification(start=one.start, end=one.end) for one in self.reasons)
         return QuotaHistory(
             guarantee=self.units,
             use=self.series,
             judged_from=max(begins),
-            is_exempt=self.is_exempt,
+            is_exempt=self.is_exempt if as_it_stands else self.is_exempt_by_rule,
+            exempt=() if as_it_stands else self.served,
             maintenance=rule.maintenance,
             justifications=() if as_it_stands else pauses,
         )
@@ -209,16 +219,21 @@ SELECT account_id, sum(units)::bigint, bool_or(priority_class = 'P0') FROM quota
 WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b GROUP BY account_id
 """
 _TREE = "SELECT id, parent_id, ancestors FROM tenancy_account WHERE organization_id = %b"
+# A run looks back so far: a P0 job exempts until it is out of sight.
 _SERVING = """
-SELECT DISTINCT account_id FROM quota_allocation
-WHERE organization_id = %b AND pool_id = %b AND priority_class = 'P0'
-    AND (lapses_at > %b OR ended_at > %b)
+SELECT account_id, lower(seen), upper(seen) FROM (
+    SELECT account_id, unnest(range_agg(tstzrange(held_at, coalesce(
+        ended_at + %(look_back)b::interval, %(now)b::timestamptz + interval '1 day')))) AS seen
+    FROM quota_allocation
+    WHERE organization_id = %(organization)b AND pool_id = %(pool)b AND priority_class = 'P0'
+        AND (lapses_at > %(now)b OR ended_at > %(since)b) AND held_at <= %(now)b
+    GROUP BY account_id) s
 """
 _JUSTIFIED = """
-SELECT DISTINCT ON (account_id) account_id, provisioned_at, ends_at, id FROM quota_request
+SELECT account_id, provisioned_at, ends_at, id FROM quota_request
 WHERE organization_id = %b AND pool_id = %b AND kind = 'justification'
-    AND state IN ('provisioned', 'expired') AND provisioned_at <= %b
-ORDER BY account_id, ends_at DESC
+    AND state IN ('provisioned', 'expired') AND provisioned_at <= %b AND ends_at > %b
+ORDER BY account_id, ends_at
 """
 
 
@@ -245,17 +260,19 @@ def guarantees(
         if not rows:
             return PoolGuarantees(known_until=None)
         held = cursor.execute(_HELD, (*here, now)).fetchall()
-        serving = {row[0] for row in cursor.execute(_SERVING, (*here, now, start))}
+        serving = _serving(here, look_back(pool_rule), start=start, now=now)
         tree = cursor.execute(_TREE, (organization_id,)).fetchall()
-        justified = {
-            account: Justified(start=start, end=end, request_id=request)
-            for account, start, end, request in cursor.execute(_JUSTIFIED, (*here, now))
-        }
+        reasons: dict[UUID, list[Justified]] = defaultdict(list)
+        for account, *told in cursor.execute(_JUSTIFIED, (*here, now, start)):
+            reasons[account].append(Justified(*told))
     use = use_by_hour(organization_id, pool_id, start=start, end=now)
     promised = {account: units for account, units, *_ in rows}
     counted = _counted(use, tree, promised, {account: units for account, units, _ in held})
     paths = {account: set(path) for account, _, path in tree}
-    served = {above for account in serving for above in paths.get(account, ())}
+    served: dict[UUID, list[Window]] = defaultdict(list)
+    for account, windows in serving.items():
+        for above in paths.get(account, ()):
+            served[above] += windows
     exempt = set(pool_rule.exempt_ids)
     stands = standings(organization_id, pool_id)
     hours = use.start + HOUR_SECONDS * np.flatnonzero(use.known).astype(np.int64)
@@ -269,12 +286,31 @@ def guarantees(
             series=_series(hours, use, amounts),
             in_use=0 if amounts is None else int(amounts[-1]),
             is_temporary=is_temporary,
-            is_exempt=account in served or bool(exempt & paths[account]),
-            justified=justified.get(account),
+            is_exempt=bool(exempt & paths[account]) or _holds(served[account], now),
+            is_exempt_by_rule=bool(exempt & paths[account]),
+            served=tuple(served[account]),
+            reasons=tuple(reasons[account]),
             standing=stands.get(account),
         )
     last = datetime.fromtimestamp(int(hours[-1]) + HOUR_SECONDS, UTC) if len(hours) else None
     return PoolGuarantees(known_until=last, of=found)
+
+
+def _serving(
+    here: tuple[UUID, UUID], seen: timedelta, *, start: datetime, now: datetime
+) -> dict[UUID, list[Window]]:
+    """Stretches in which an account's own P0 jobs exempt it."""
+    values = {"organization": here[0], "pool": here[1], "look_back": seen}
+    found: dict[UUID, list[Window]] = defaultdict(list)
+    with server_cursor() as cursor:
+        rows = cursor.execute(_SERVING, values | {"now": now, "since": start - seen})
+        for account, low, high in rows:
+            found[account].append((low, high))
+    return found
+
+
+def _holds(windows: Iterable[Window], now: datetime) -> bool:
+    return any(low <= now < high for low, high in windows)
 
 
 def _counted(

@@ -2,14 +2,14 @@
 `scope.reading`; nothing is recorded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from ledger.errors import Invalid, Refused
 from ledger.sql import server_cursor
 from preemption import reclaim_loading as loading
-from preemption.domain.reclaim import Stage, stages
+from preemption.domain.reclaim import SECONDS_MAX, Stage, stages
 from preemption.domain.worth import Recommendation, recommend
 from preemption.reclaim_loading import PoolRule
 from quota.ports import Price, ports
@@ -121,11 +121,13 @@ def _in_pool(
     costs = prices.idle_costs(organization_id, places, start, now)
     called = names(organization_id, list(pool.of))
     worth: dict[int, Price | None] = {}
+    # How long a justification may last was decided when it was approved.
+    rule = replace(pool_rule.rule, justification_seconds_max=SECONDS_MAX)
     found = []
     for account, one in pool.of.items():
         done: tuple[Stage, ...] = ()
         if not one.is_temporary:
-            done = stages(one.history(pool_rule, as_it_stands=False), pool_rule.rule)
+            done = stages(one.history(pool_rule, as_it_stands=False), rule)
         units = sum(stage.units for stage in done if stage.name == "demoted")
         if units and units not in worth:
             worth[units] = prices.price_per_month(
@@ -138,7 +140,7 @@ def _in_pool(
                 pool=pool_name,
                 guarantee=one.units,
                 stages=done,
-                left_alone=loading.left_alone(one),
+                left_alone=None if done else loading.left_alone(one),
                 recommendation=recommend(
                     use=one.series,
                     guarantee=one.units,

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from preemption.domain.reclaim import Justification, QuotaHistory, ReclaimRule, latest, stages
 from preemption.domain.series import UseSeries, seconds
