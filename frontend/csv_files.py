@@ -3,10 +3,9 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
-STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""What spreadsheets take for the beginning of a formula, some of them in full width, too."""
+from accounting.domain.exports import guarded
 
 
 def cell(value: Any) -> str:
@@ -15,7 +14,7 @@ def cell(value: Any) -> str:
         return ""
     if not isinstance(value, str):
         return str(value)
-    return f"'{value}" if value.startswith(STARTS) else value
+    return guarded(value)
 
 
 def lines(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
