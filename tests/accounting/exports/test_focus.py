@@ -259,4 +259,4 @@ def test_the_toolkit_knows_1_2_when_it_sees_it(place):
     head = [one.name for one in columns.columns("1.2")]
     found = detect_focus_schema(head)
     assert (found.dataset, found.detected_version) == ("Cost and Usage", "1.2")
-    assert not found.missing_columns
+    assert not found.unknown_columns and not found.ambiguous_candidates
