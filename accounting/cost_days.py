@@ -11,7 +11,7 @@ no event tells of it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -19,9 +19,11 @@ from fractions import Fraction
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from accounting import statement_month, statement_rating
+from accounting import month_figures, statement_month, statement_rating
 from accounting.domain import lines, money, splitting, statements
 from accounting.domain.lines import Guarantee, Key, Kind, Line
+from accounting.domain.rating import Unrated
+from accounting.month_figures import MonthParts
 from accounting.queries import showback
 from accounting.queries import statements as queries
 from accounting.statement_guarantees import daily_guarantees
@@ -41,17 +43,21 @@ Amounts = dict[tuple[UUID, date], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Up to when a month's costs are known."""
+    """Up to when a month's costs are known, and whether its figures were drawn as well."""
 
     month: date
     drawn_at: datetime
     until: datetime
     closed: bool
+    figures: bool
 
 
-_DRAWN = (
-    "SELECT month, drawn_at, until, closed FROM accounting_costmonth WHERE organization_id = %b"
-)
+_DRAWN = """
+SELECT c.month, c.drawn_at, c.until, c.closed, EXISTS (
+    SELECT FROM accounting_monthfigures f WHERE f.organization_id = c.organization_id
+        AND f.month = c.month AND f.closed = c.closed)
+FROM accounting_costmonth c WHERE c.organization_id = %b
+"""
 
 
 def drawn(organization_id: UUID) -> dict[date, Drawn]:
@@ -96,7 +102,7 @@ def _is_due(
     cursor, organization_id: UUID, row: Drawn, zone: ZoneInfo, closed: set[date], now: datetime
 ) -> bool:
     if row.closed:
-        return False
+        return not row.figures
     end = statements.month_of(row.month, zone).end
     if row.until < end or row.month in closed or now - row.drawn_at >= REDRAWN_AFTER:
         return True
@@ -144,7 +150,9 @@ def draw(organization_id: UUID, month: date, *, now: datetime) -> int:
     here = statement_rating.ground(organization_id, month, now=now)
     close = queries.close(organization_id, month)
     closed = close is not None and close.state == "closed"
-    found = by_account(month_days(here, closed=closed))
+    parts, days = month_days(here, closed=closed)
+    found = by_account(days)
+    month_figures.draw(here, parts, closed=closed, now=now)
     keys = sorted(found)
     columns = [[Decimal(found[key][n]).scaleb(-SCALE) for key in keys] for n in range(3)]
     with server_cursor() as cursor:
@@ -168,23 +176,37 @@ def draw(organization_id: UUID, month: date, *, now: datetime) -> int:
 DayAmounts = Mapping[date, Decimal]
 
 
-def month_days(here: Ground, *, closed: bool) -> Iterable[tuple[Line, DayAmounts]]:
-    """Each line of a month, with its amount by day."""
+def month_days(
+    here: Ground, *, closed: bool
+) -> tuple[MonthParts, Iterable[tuple[Line, DayAmounts]]]:
+    """A month, and each of its lines with its amount by day; commitments have no days before the
+    month is closed."""
     daily = daily_guarantees(here)
     weights = _idle_weights(daily)
-    month = here.month.first
+    month, guarantees = here.month.first, _summed(daily)
+    unrated: Sequence[Unrated] = ()
+    missing: list[Line] = []
     if closed:
         stored = queries.stored_lines(here.organization_id, month, places=here.places)
         charged = [one.line for one in stored]
         parts = showback.stored_parts(here.organization_id, month, stored, ("day",))
     else:
         use = statement_rating.month_use(here, details=("day",))
-        charged = statement_month.rated_lines(here, use.lines, _summed(daily))
+        unrated = use.rating.unrated
+        charged = statement_month.rated_lines(here, use.lines, guarantees)
         charged += queries.credits_of(here)
+        missing = queries.commitments_of(here, charged)
         groups = zip(use.rating.lines, use.lines, strict=True)
         parts = {line.key: use.parts[one.group] for one, line in groups}
     for key, details in parts.items():
         weights[key] = {detail[0]: amount for detail, amount in details.items()}
+    whole = MonthParts(lines=[*charged, *missing], guarantees=guarantees, unrated=unrated)
+    return whole, _by_day(here, charged, weights)
+
+
+def _by_day(
+    here: Ground, charged: Iterable[Line], weights: Mapping[Key, Mapping[date, Decimal]]
+) -> Iterable[tuple[Line, DayAmounts]]:
     last = _last_day(here)
     for line in charged:
         of_days = {} if line.adjusts else weights.get(line.key, {})

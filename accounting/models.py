@@ -7,6 +7,7 @@ from django.db import models
 from accounting.budget_models import Budget, BudgetAlert, BudgetVersion, CostDay, CostMonth
 from accounting.comparison_models import ComparisonRule
 from accounting.export_models import Export, ExportSchedule
+from accounting.figure_models import MonthAccount, MonthFigures, MonthSum
 from accounting.rate_models import RateGrade, RateLine, RateVersion
 from accounting.statement_models import (
     Commitment,
@@ -31,7 +32,10 @@ __all__ = (
     "Export",
     "ExportSchedule",
     "FairshareState",
+    "MonthAccount",
     "MonthClose",
+    "MonthFigures",
+    "MonthSum",
     "OpenUsage",
     "RateGrade",
     "RateLine",

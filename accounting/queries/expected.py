@@ -2,7 +2,8 @@
 
 They are shown beside the month and are in none of its sums: until it closes, more may come. Every
 closed month that something came for since the last close is worked out anew for them, as the close
-will do, so they cost as much as those months; where nothing came late, one question says so.
+will do, so they cost as much as those months; where nothing came late, one question says so. Of a
+large month they are drawn with its figures instead (`accounting.month_figures`).
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from accounting.domain.lines import Line
 from accounting.domain.statements import in_order
 from accounting.queries import statements as queries
 from accounting.queries.showback import Showback
+from accounting.statement_rating import Ground
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +40,37 @@ NOTHING = Expected((), ())
 def expected_adjustments(organization_id: UUID, found: Showback, *, now: datetime) -> Expected:
     """Of the account of `found` and all below it; nothing but for the month that closes next, or
     is closing."""
-    if found.state == "closed" or not _is_next(organization_id, found):
+    if found.state == "closed":
         return NOTHING
-    late = queries.months_with_late_use(organization_id, found.month)
-    lines: list[Line] = []
-    for month in late:
-        lines += statement_close.late_lines(organization_id, month, now=now)
+    _, lines = untold_lines(found.ground, now=now)
     own = in_order([line for line in lines if found.account in line.key.above])
     return Expected(tuple(own), tuple(_about(own)))
 
 
-def _is_next(organization_id: UUID, found: Showback) -> bool:
-    rows = queries.closes(organization_id, limit=1)
+def untold_lines(here: Ground, *, now: datetime) -> tuple[list[date], list[Line]]:
+    """The closed months that something came for since, if an open month closes next or is closing;
+    and what they are to be adjusted by, of the whole organization."""
+    months = late_months(here)
+    return months, [
+        line
+        for month in months
+        for line in statement_close.late_lines(here.organization_id, month, now=now)
+    ]
+
+
+def late_months(here: Ground) -> list[date]:
+    """The closed months that an open one would be worked out anew for."""
+    if not _is_next(here):
+        return []
+    return queries.months_with_late_use(here.organization_id, here.month)
+
+
+def _is_next(here: Ground) -> bool:
+    rows = queries.closes(here.organization_id, limit=1)
     if not rows:
         return False
-    return found.month.first in (rows[0].month, queries.turn(rows, this_month=found.month.first))
+    month = here.month.first
+    return month in (rows[0].month, queries.turn(rows, this_month=month))
 
 
 def _about(lines: Sequence[Line]) -> list[date]:
