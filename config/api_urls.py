@@ -90,6 +90,7 @@ from quota.api.cycles import (
     CyclesOperation,
     OneCycleOperation,
 )
+from quota.api.cycles_policy import CyclePolicyOperation
 from quota.api.cycles_quotas import (
     AnswerCycleQuotaOperation,
     AskCycleQuotaOperation,
@@ -271,6 +272,7 @@ urlpatterns = [
     path("reviews", ReviewsOperation.as_view()),
     path("reviews/batch", DecideManyOperation.as_view()),
     path("reviews/cycles", CyclesOperation.as_view(), name="api-cycles"),
+    path("reviews/cycles/policy", CyclePolicyOperation.as_view()),
     path("reviews/cycles/<uuid:cycle_id>", OneCycleOperation.as_view(), name="api-cycle"),
     path("reviews/cycles/<uuid:cycle_id>/cancel", CancelCycleOperation.as_view()),
     path("reviews/cycles/<uuid:cycle_id>/close", CloseCycleOperation.as_view()),

@@ -12,6 +12,7 @@ from quota.commands.cycle_close import CloseCycle
 from quota.commands.cycle_decisions import AnswerReview, AskLead, Choice, DecideCycle
 from quota.commands.cycles import OpenCycle, SetCyclePolicy
 from quota.domain.cycles import (
+    DECIDE_DAYS_MAX,
     NAME_LENGTH_MAX,
     TEXT_LENGTH_MAX,
     WINDOW_DAYS_MAX,
@@ -84,14 +85,19 @@ class PolicyForm(forms.Form):
         maximum=WINDOW_DAYS_MAX,
         help_text=f"Back from the day of reading, 1 to {WINDOW_DAYS_MAX}.",
     )
-    decide_days = _days("Days to decide", maximum=80, help_text="From its opening, 1 to 80.")
+    decide_days = _days(
+        "Days to decide",
+        maximum=DECIDE_DAYS_MAX,
+        help_text=f"From its opening, 1 to {DECIDE_DAYS_MAX}.",
+    )
     reason = required_reason()
 
-    def command(self) -> SetCyclePolicy:
+    def command(self, *, expected_version: int | None) -> SetCyclePolicy:
         """What the valid form asks for."""
         names = ("automatic", "window_days", "decide_days")
         return SetCyclePolicy(
-            policy=CyclePolicy(**{name: self.cleaned_data[name] for name in names})
+            policy=CyclePolicy(**{name: self.cleaned_data[name] for name in names}),
+            expected_version=expected_version,
         )
 
 

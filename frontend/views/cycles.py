@@ -14,7 +14,14 @@ from frontend import parameters
 from frontend.errors import said
 from frontend.forms.cycles import OpenForm, PolicyForm
 from frontend.forms.quota import ReasonForm
-from frontend.forms.sending import Sent, form_status, saving, send
+from frontend.forms.sending import (
+    Sent,
+    form_status,
+    saving,
+    send,
+    version_of,
+    version_seen,
+)
 from frontend.pages import Page, PageRequest, page, render
 from ledger import scope
 from ledger.errors import Denied, DomainError
@@ -159,10 +166,11 @@ def cycle_policy(request: PageRequest) -> HttpResponse:
     with scope.reading(here.id):
         here.require(POLICY_WRITE, here.organization.root_account_id)
         current = loading.policy(here.id)
+        version = version_of(here, f"cycle_policy:{here.id}")
     form = PolicyForm(request.POST if request.method == "POST" else None, initial=asdict(current))
     sent = Sent(None, form_key=request.POST.get("key") or new_id())
     if request.method == "POST" and form.is_valid():
-        sent = send(request, form, form.command())
+        sent = send(request, form, form.command(expected_version=version_seen(request)))
         if sent.result is not None:
             said = "is set" if sent.result.changed else "is so already; nothing was changed"
             messages.success(request, f"How reviews open {said}.")
@@ -174,6 +182,7 @@ def cycle_policy(request: PageRequest) -> HttpResponse:
             "form": form,
             "form_key": sent.form_key,
             "notice": sent.notice,
+            "version": version,
             "opening_days": OPENING_DAYS,
         },
         status=form_status(request, form, notice=sent.notice),

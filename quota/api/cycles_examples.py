@@ -146,3 +146,12 @@ CLOSED = answer_example(
     },
 )
 CANCEL = request_example("Opened twice", {"reason": "opened twice"})
+_CYCLE_POLICY = {"automatic": True, "window_days": 90, "decide_days": 28}
+CYCLE_POLICY = answer_example("The default", _CYCLE_POLICY | {"version": 0})
+NEW_CYCLE_POLICY = request_example(
+    "Two weeks",
+    _CYCLE_POLICY | {"decide_days": 14, "reason": "done before the board", "expected_version": 0},
+)
+CYCLE_POLICY_SET = answer_example(
+    "Set", {"changed": True, "policy": _CYCLE_POLICY | {"decide_days": 14, "version": 1}}
+)

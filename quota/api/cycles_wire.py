@@ -11,7 +11,13 @@ from quota.api.requests_wire import NO_NUL, Note, RequestUnits, Version
 from quota.api.reviews_wire import Reason
 from quota.commands.cycle_decisions import CHOICES_MAX
 from quota.cycle_events import CycleFigures
-from quota.domain.cycles import NAME_LENGTH_MAX, TEXT_LENGTH_MAX, WINDOW_DAYS, WINDOW_DAYS_MAX
+from quota.domain.cycles import (
+    DECIDE_DAYS_MAX,
+    NAME_LENGTH_MAX,
+    TEXT_LENGTH_MAX,
+    WINDOW_DAYS,
+    WINDOW_DAYS_MAX,
+)
 from quota.wire import Instant, Name
 
 CycleName = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX, pattern=NO_NUL)]
@@ -262,3 +268,33 @@ class CycleEnded(msgspec.Struct, kw_only=True):
     """The review that was given up."""
 
     id: UUID
+
+
+class CyclePolicyFacts(msgspec.Struct, kw_only=True):
+    """How review cycles open: `automatic`, one over the whole organization each quarter, over
+    `window_days` of use, with `decide_days` until its deadline.
+
+    `version` is what a careful change sends as `expected_version`."""
+
+    automatic: bool
+    window_days: int
+    decide_days: int
+    version: int
+
+
+class NewCyclePolicy(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """All of it at once, and why. `expected_version`: of the policy that its author saw; another
+    one is a conflict."""
+
+    automatic: bool
+    window_days: Annotated[int, Meta(ge=1, le=WINDOW_DAYS_MAX)]
+    decide_days: Annotated[int, Meta(ge=1, le=DECIDE_DAYS_MAX)]
+    reason: Reason
+    expected_version: Version | None = None
+
+
+class CyclePolicyOutcome(msgspec.Struct, kw_only=True):
+    """`changed` false: it was so already."""
+
+    changed: bool
+    policy: CyclePolicyFacts

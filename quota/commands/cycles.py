@@ -13,6 +13,7 @@ from quota.cycle_figures import figures_of
 from quota.domain import cycles as domain
 from quota.domain.cycles import CyclePolicy, check_cycle, check_open, check_policy
 from quota.loading import cycles as loading
+from quota.queries.versions import versions
 from quota.recording import check_reason
 from quota.requesting import person_of
 from tenancy import policy as tenancy_policy
@@ -140,16 +141,21 @@ def cancel_cycle(command: CancelCycle, unit: Unit) -> CycleCancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetCyclePolicy:
-    """How cycles open by themselves from now on; the reason is kept."""
+    """How cycles open by themselves from now on; the reason is kept.
+
+    `expected_version`: of the policy that its author saw; None: whatever stands.
+    """
 
     policy: CyclePolicy
+    expected_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclePolicyAnswer:
-    """`changed` False: it was so already."""
+    """`changed` False: it was so already. `version`: name it in the next change."""
 
     changed: bool
+    version: int
 
 
 @handles(SetCyclePolicy, permission=POLICY_WRITE)
@@ -157,10 +163,14 @@ def set_cycle_policy(command: SetCyclePolicy, unit: Unit) -> CyclePolicyAnswer:
     """A cycle that is open already goes on as it was opened."""
     check_reason(unit)
     check_policy(command.policy)
-    if loading.policy(unit.organization_id) == command.policy:
-        return CyclePolicyAnswer(changed=False)
+    stream = f"cycle_policy:{unit.organization_id}"
+    found = versions(unit.organization_id, (stream,)).get(stream, 0)
+    seen = found if command.expected_version is None else command.expected_version
+    if seen == found and loading.policy(unit.organization_id) == command.policy:
+        return CyclePolicyAnswer(changed=False, version=found)
+    unit.expect(stream, seen)
     unit.record(ev.CyclePolicySet(policy_id=unit.organization_id, **asdict(command.policy)))
-    return CyclePolicyAnswer(changed=True)
+    return CyclePolicyAnswer(changed=True, version=found + 1)
 
 
 def _open(

@@ -23,6 +23,7 @@ TEXT_LENGTH_MAX: Final = 2_000
 WINDOW_DAYS: Final = 90
 WINDOW_DAYS_MAX: Final = 400
 DEADLINE_DAYS_MAX: Final = 366
+DECIDE_DAYS_MAX: Final = 80
 OPENING_DAYS: Final = 14
 """So long into a quarter its cycle is opened; a policy switched on later begins with the next."""
 
@@ -103,12 +104,12 @@ DEFAULT: Final = CyclePolicy()
 def check_policy(policy: CyclePolicy) -> None:
     """Raises Invalid: `window_out_of_range`, `deadline_out_of_range`."""
     _check_window(policy.window_days)
-    if not 1 <= policy.decide_days <= 80:
+    if not 1 <= policy.decide_days <= DECIDE_DAYS_MAX:
         raise Invalid(
             "deadline_out_of_range",
-            "A cycle has 1 to 80 days, so that it ends before the next begins.",
+            f"A cycle has 1 to {DECIDE_DAYS_MAX} days, so that it ends before the next begins.",
             field="decide_days",
-            facts={"minimum": 1, "maximum": 80},
+            facts={"minimum": 1, "maximum": DECIDE_DAYS_MAX},
         )
 
 

@@ -300,3 +300,32 @@ def test_machines_read_and_never_decide(desk):
     for path in ("close", "cancel", "decisions", "quotas/nlp/h100/decide", "quotas/nlp/h100/ask"):
         is_problem(machine.post(f"{it}/{path}", {}), 403, "people_only")
     is_problem(machine.post("reviews/cycles", desk.new()), 403, "people_only")
+
+
+@pytest.mark.parametrize(
+    ("who", "reads", "sets"),
+    [("otto", True, True), ("petra", True, False), ("alice", True, False), ("bob", False, False)],
+)
+def test_who_may_say_how_reviews_open(desk, who, reads, sets):
+    caller, before = desk.as_(who), desk.events()
+    answer = caller.get("reviews/cycles/policy")
+    if reads:
+        assert answer.status_code == 200
+    else:
+        is_problem(answer, 403, "role_missing")
+    wanted = {"automatic": False, "window_days": 30, "decide_days": 7, "reason": "too many"}
+    answer = caller.send("PUT", "reviews/cycles/policy", wanted)
+    if sets:
+        assert answer.json()["changed"] is True
+    else:
+        is_problem(answer, 403, "role_missing")
+        assert desk.events() == before
+
+
+@pytest.mark.parametrize("wrong", [{"decide_days": 81}, {"window_days": 0}, {"reason": ""}])
+def test_how_reviews_open_has_bounds(desk, wrong):
+    before = desk.events()
+    wanted = {"automatic": True, "window_days": 30, "decide_days": 7, "reason": "x"} | wrong
+    answer = desk.as_("otto").send("PUT", "reviews/cycles/policy", wanted)
+    assert answer.status_code == 400, answer.content
+    assert desk.events() == before

@@ -45,6 +45,17 @@ def test_a_review_goes_as_printed(acme):
     assert petra.post(f"{it}/close", block("close")).json() == block("close-answer")
 
 
+def test_how_reviews_open_goes_as_printed(acme):
+    desk = Reviews(acme)
+    otto = desk.as_("otto")
+    assert otto.get("reviews/cycles/policy").json() == block("policy")
+    wanted = block("new-policy")
+    assert otto.send("PUT", "reviews/cycles/policy", wanted).json() == block("policy-set")
+    late = wanted | {"decide_days": 7}
+    is_problem(otto.send("PUT", "reviews/cycles/policy", late), 409, "stale_version")
+    assert otto.get("reviews/cycles/policy").json() == block("policy-set")["policy"]
+
+
 def test_every_decision_and_address_is_named():
     words = GUIDE.split("| `decision` |", 1)[1].split("\n\n", 1)[0]
     assert set(re.findall(r"^\| `(\w+)` \|", words, re.MULTILINE)) == {str(one) for one in Decision}

@@ -213,7 +213,7 @@ def test_the_inbox_is_cleared_by_keyboard(page: Page, sign_in: Callable, office:
     expect(box).to_contain_text("Ask for changes")
     page.keyboard.type("which model is it?")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("It comes back when")).to_be_visible()
+    expect(page.get_by_text("Asked. It comes back when")).to_be_visible()
     assert office.state(ids[2]) == "changes_requested"
     # Offer less for the last, leave the dialog once.
     expect(here).to_contain_text("6 units more")

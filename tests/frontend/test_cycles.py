@@ -226,6 +226,11 @@ def test_giving_up_and_the_policy(table, browse):
     form = {"window_days": 30, "decide_days": 10, "reason": "less", "step": "save", "key": "c"}
     assert otto.post("/reviews/cycles/policy", form).status_code == 302
     assert "open by hand only" in otto.get("/reviews/cycles").content.decode()
+    late = form | {"version": "0", "automatic": "on", "key": "d"}
+    answer = otto.post("/reviews/cycles/policy", late)
+    assert answer.status_code == 409
+    assert "Somebody changed this meanwhile" in answer.content.decode()
+    assert "open by hand only" in otto.get("/reviews/cycles").content.decode()
 
 
 def test_pages_go_on_where_the_last_one_ended(table, browse):
