@@ -67,7 +67,7 @@ class Ground:
         """P0 may not borrow. Others borrow where their own guarantee has no room."""
         if self.request.priority_class == "P0":
             return "guaranteed"
-        room = self.book.guarantee_left(self.row)
+        room = self.book.own_room(self.row)
         return "guaranteed" if room >= self.request.units else "borrowed"
 
     def gaps(self) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ class Ground:
         units = self.request.units
         rest = 0
         if self.tier == "guaranteed":
-            rest = units - self.book.guarantee_left(self.row)
+            rest = units - self.book.own_room(self.row)
         else:
             room = self.book.reclaim_room(self.row, self.tier, slow=self._slow)
             if room is not None:
@@ -136,7 +136,8 @@ class Ground:
 
         - P0 is never touched.
         - Own jobs: only a strictly lower class makes room; spot of the same class for a guarantee.
-        - *Borrowed and spot*: the asking side's share is at most the victim's. Spot counts in no
+        - *Borrowed and spot*: the asking side's share is at most the victim's; a claim within a
+          guarantee has share 0, whatever others of its side borrow. Spot counts in no
           share, so who borrows cannot take it from somebody who borrows less: that one could ask
           for as much with a better right, and take it back.
         - *Guaranteed*, of another account: for P0 alone, and only while it stays within its own
@@ -161,15 +162,21 @@ class Ground:
             return "legal" if lower or spot else "class"
         if victim.tier == "guaranteed" and asks:
             return "class"
-        if victim.tier == "guaranteed" and mine != NO_SHARE:
+        if victim.tier == "guaranteed" and self.levels.borrows(meeting[0]):
             return "share"
         return "legal" if mine <= self.levels.standing(meeting[1]) else "share"
 
-    def _asking_share(self, row: int) -> Standing:
-        """Who stays within its guarantee here claims what is its own, whatever it borrows in other
-        pools: share 0. So every guarantee can be claimed; and nobody can take it back, for here it
-        borrows nothing."""
-        return self.levels.standing(row) if self.levels.borrows(row) else NO_SHARE
+    def _asking_share(self, top: int) -> Standing:
+        """Who stays within a guarantee on its path up to here claims what is its own: share 0,
+        whatever it borrows in other pools, or others of its side borrow in this one. So every
+        guarantee can be claimed; and from outside that guarantee nobody can take it back, for
+        there nothing is borrowed (`is_above`)."""
+        for row in self._path:
+            if not self.levels.borrows(row):
+                return NO_SHARE
+            if row == top:
+                break
+        return self.levels.standing(top)
 
 
 def _use(state: PlanState) -> _Use:

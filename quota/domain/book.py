@@ -1,9 +1,10 @@
 """One pool while a batch is decided: what is in use, and what each tier still lets through. Pure.
 
 Two flows go up the tree. *Entitled* use (guaranteed and borrowed) flows as in `tree`, spot does
-not: it has no entitlement and takes none away. *Slow* use (guaranteed, and opportunistic units
-that cannot be given back within the pool's reclaim target) flows too, each node's own guarantee
-absorbing what it covers; what arrives above the roots sits on other accounts' guarantees.
+not: it has no entitlement and takes none away. *Lasting* use is what no claim gets back within the
+pool's reclaim target: guaranteed units, borrowed ones that are slow, and whatever an account uses
+within its own guarantee, for nobody may take that. It flows up, too, each node's own guarantee
+absorbing what it covers, and through no borrowing limit.
 
 The reclaimability rule (docs/design.md part 3),
 
@@ -11,9 +12,13 @@ The reclaimability rule (docs/design.md part 3),
 
 counts a guarantee as used by whoever uses it by right: its own account or one below. Opportunistic
 units that merely fill their own path's guarantees are nobody's to reclaim, so neither side counts
-them, and with free = usable - use the rule becomes
+them, and with free = usable - use the rule becomes two:
 
-    slow use beyond its own path's guarantees <= usable - sum of guarantees.
+    lasting entitled use stays within the guarantees of its own path;
+    slow spot <= usable - sum of guarantees.
+
+What is not promised is no room for slow borrowing: a claim would find it free, and the tree full.
+Why every guarantee then comes back in time: docs/decisions/0014-preemption.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -79,32 +84,36 @@ class Book:
         quotas = [state.quota(account) for account in accounts.keys]
         self._guarantee = [quota.guaranteed for quota in quotas]
         rows = len(quotas)
-        entitled, slow, self._guaranteed_use = [0] * rows, [0] * rows, [0] * rows
+        entitled, firm, self._guaranteed_use = [0] * rows, [0] * rows, [0] * rows
         self._slow_spot = 0
         in_use = 0
         for account, holding in state.holdings.items():
             row = accounts.row_of[account]
             self._guaranteed_use[row] = holding.guaranteed
             entitled[row] = holding.guaranteed + holding.borrowed
-            slow[row] = holding.guaranteed + holding.slow_borrowed
+            firm[row] = holding.guaranteed + holding.slow_borrowed
             self._slow_spot += holding.slow_spot
             in_use += holding.total
+        borrowing = [quota.borrowing_limit for quota in quotas]
         self.column = Column.build(
             parent=accounts.parents,
             order=accounts.order,
             guaranteed=self._guarantee,
-            borrowing=[quota.borrowing_limit for quota in quotas],
+            borrowing=borrowing,
             lending=[quota.lending_limit for quota in quotas],
             own_use=entitled,
         )
-        self._slow = Column(
+        self._entitled, self._firm = entitled, firm
+        self._lasting = Column(
             parent=accounts.parents,
             subtree=self._guarantee,
             local=self._guarantee,
-            borrowing=[None] * rows,
+            borrowing=borrowing,
             used=[0] * rows,
         )
-        self._slow_beyond = sum(self._slow.add(row, units) for row, units in enumerate(slow))
+        self._lasting_beyond = sum(
+            self._lasting.add(row, self._own_lasting(row)) for row in range(rows)
+        )
         self._promised = sum(self._guarantee)
         self.in_use = in_use
 
@@ -124,6 +133,10 @@ class Book:
         """What guaranteed use has left of an account's own guarantee; negative after a cut."""
         return self._guarantee[row] - self._guaranteed_use[row]
 
+    def own_room(self, row: int) -> int:
+        """Units that the account's own guarantee has for more of guaranteed use."""
+        return min(self.guarantee_left(row), self._path_room(row))
+
     def most(self, row: int, tier: Tier, *, slow: bool) -> int:
         """The most units that the tier lets through for the account now."""
         units = self.free
@@ -131,36 +144,65 @@ class Book:
             units = min(units, self.column.headroom(row))
         if tier == "guaranteed":
             units = min(units, self.guarantee_left(row))
-        else:
-            room = self.reclaim_room(row, tier, slow=slow)
-            if room is not None:
-                units = min(units, room)
+        room = self.reclaim_room(row, tier, slow=slow)
+        if room is not None:
+            units = min(units, room)
         return max(0, units)
 
     def reclaim_room(self, row: int, tier: Tier, *, slow: bool) -> int | None:
-        """Units that keep the rule; below 0 by what it is broken already; None: any number."""
-        room = self.pool.usable - self._promised - self._slow_beyond - self._slow_spot
+        """Units that keep the rule; below 0 by what it is broken already; None: any number.
+
+        Where it is broken, by failures or by changes of quotas, a guarantee can be used all the
+        same, and nothing opportunistic is added.
+        """
+        if tier == "guaranteed":
+            return self._path_room(row)
+        room = self.pool.usable - self._promised - self._lasting_beyond - self._slow_spot
         if room < 0:
             return room
-        if not slow:
-            return None  # given back in time, it takes nothing away
-        if tier == "borrowed":
-            while row != NO_PARENT:
-                room += max(0, self._guarantee[row] - self._slow.used[row])
-                row = self._accounts.parents[row]
-        return room
+        if tier == "spot":
+            return room if slow else None
+        if slow:
+            return self._path_room(row)
+        return self._fast_room(row)
+
+    def _own_lasting(self, row: int) -> int:
+        return max(self._firm[row], min(self._entitled[row], self._guarantee[row]))
+
+    def _lasting_most(self, row: int) -> int:
+        """How far the account's own lasting use may go: all stays in its own guarantee, or what
+        passes on up is let through to guarantees that are unused."""
+        spare = self._guarantee[row] - self._lasting.used[row]
+        return self._own_lasting(row) + max(spare, self._lasting.headroom(row))
+
+    def _fast_room(self, row: int) -> int | None:
+        """More units that come back in time: those within the own guarantee last."""
+        used, guarantee = self._entitled[row], self._guarantee[row]
+        if used >= guarantee:
+            return None
+        most = self._lasting_most(row)
+        return None if guarantee <= most else most - used
+
+    def _path_room(self, row: int) -> int:
+        """More units that last."""
+        units = self._lasting_most(row) - self._firm[row]
+        within = self._fast_room(row)
+        return units if within is None else min(units, within)
 
     def add(self, row: int, tier: Tier, units: int, *, slow: bool) -> None:
         """Enter use, or take it back (negative units)."""
         self.in_use += units
+        if tier == "spot":
+            self._slow_spot += units if slow else 0
+            return
+        self.column.add(row, units)
+        before = self._own_lasting(row)
+        self._entitled[row] += units
         if tier == "guaranteed":
             self._guaranteed_use[row] += units
-        if tier != "spot":
-            self.column.add(row, units)
-        if tier == "guaranteed" or (tier == "borrowed" and slow):
-            self._slow_beyond += self._slow.add(row, units)
-        if tier == "spot" and slow:
-            self._slow_spot += units
+        if slow or tier == "guaranteed":
+            self._firm[row] += units
+        self._lasting_beyond += self._lasting.add(row, self._own_lasting(row) - before)
 
     def blocks(self, need: Need, row: int, tiers: Sequence[Tier], *, slow: bool) -> list[Block]:
         """Every bound on the tiers that is smaller than the least the job needs, once each."""
@@ -187,7 +229,6 @@ class Book:
             for bound in self.column.bounds(row):
                 yield bound.row, bound.limit, bound.units
         yield None, "capacity", self.free
-        if tier != "guaranteed":
-            room = self.reclaim_room(row, tier, slow=slow)
-            if room is not None:
-                yield None, "reclaim_target", room
+        room = self.reclaim_room(row, tier, slow=slow)
+        if room is not None:
+            yield None, "reclaim_target", room

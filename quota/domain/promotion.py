@@ -63,11 +63,9 @@ def _rise(book: Book, row: int, allocation: Allocation) -> Tier | None:
     book.add(row, allocation.tier, -allocation.units, slow=slow)
     best = allocation.tier
     for tier in TIERS[: TIERS.index(allocation.tier)]:
-        most = (
-            book.guarantee_left(row)
-            if allocation.tier == "borrowed"
-            else book.most(row, tier, slow=slow)
-        )
+        # A slow one lasts as it is, whichever of the two it is called.
+        own = book.guarantee_left(row) if slow else book.own_room(row)
+        most = own if allocation.tier == "borrowed" else book.most(row, tier, slow=slow)
         if most >= allocation.units:
             best = tier
             break

@@ -19,39 +19,59 @@ PARENTS = {"lab": None, "nlp": "lab", "vision": "lab", "cv": "vision", "3d": "vi
 QUOTAS = {
     "lab": Quota(guaranteed=4),
     "nlp": Quota(guaranteed=12),
-    "vision": Quota(guaranteed=4),
+    "vision": Quota(guaranteed=4, borrowing_limit=14),
     "cv": Quota(guaranteed=8, lending_limit=6),
     "3d": Quota(guaranteed=6, borrowing_limit=20),
 }
 PROMISED = sum(quota.guaranteed for quota in QUOTAS.values())
+ALL = 99
+FREE = BudgetPolicy(
+    pool_share=Fraction(1), min_run_seconds=0, job_window_seconds=0, pool_window_seconds=1
+)
+TIGHT = BudgetPolicy(pool_share=Fraction(20, 100))
 
-# What an inner account was promised itself may be in use, by right and slowly, below it.
-accounts = st.sampled_from(["nlp", "cv", "3d"])
-classes = st.sampled_from(["P1", "P2", "P3"])
-steps = st.lists(
+# Inner accounts run jobs, too; most jobs are the teams'.
+accounts = st.sampled_from(["nlp", "nlp", "cv", "cv", "3d", "3d", "vision", "lab"])
+claims = st.tuples(
+    st.just("claim"),
+    accounts,
+    st.sampled_from([1, 3, 6, ALL, ALL]),
+    st.sampled_from(["P0", "P1", "P2", "P3"]),
+)
+admissions = st.tuples(
+    st.just("admit"),
+    accounts,
+    st.integers(1, 9),
+    st.sampled_from(["P0", "P1", "P2", "P3", "P3"]),
+    st.sampled_from([60, 300, 900, 900]),
+    st.booleans(),
+)
+later = st.lists(
     st.one_of(
-        st.tuples(
-            st.just("admit"),
-            accounts,
-            st.integers(1, 9),
-            classes,
-            st.sampled_from([60, 300, 900]),
-            st.booleans(),
-        ),
+        admissions,
         st.tuples(st.just("release"), st.integers(0, 30)),
         st.tuples(st.just("fail"), st.integers(0, 6)),
-        st.tuples(st.just("claim"), accounts, st.integers(1, 12), classes),
+        claims,
     ),
-    min_size=4,
-    max_size=24,
+    max_size=20,
 )
+# What a claim finds matters most where much is borrowed, slowly: so the pool is filled first. In
+# the end everybody asks for all that is left of its guarantee.
+everybody = st.permutations(sorted(PARENTS)).map(
+    lambda order: [("claim", account, ALL, "P1") for account in order]
+)
+steps = st.tuples(
+    st.lists(admissions, min_size=4, max_size=12), later, st.just([("fail", 0)]), everybody
+).map(lambda parts: [step for part in parts for step in part])
+beside = st.sampled_from([0, 0, 5])
+"""Units of the pool that nobody was promised."""
 
 
 class Cluster:
     """A pool that admits as admission does, and returns guarantees as plans do."""
 
-    def __init__(self, policy: BudgetPolicy) -> None:
-        self.pool = Pool(name="h100", capacity=PROMISED)
+    def __init__(self, policy: BudgetPolicy, beside: int = 0) -> None:
+        self.pool = Pool(name="h100", capacity=PROMISED + beside)
         self.running: list[Running] = []
         self.history: list[Preempted] = []
         self.policy = policy
@@ -104,9 +124,24 @@ class Cluster:
                 mine[f"slow_{each.tier}"] = mine.get(f"slow_{each.tier}", 0) + each.units
         return {account: Holding(**mine) for account, mine in held.items()}
 
-    def guarantee_left(self, account: str) -> int:
+    def claimable(self, account: str, cls: str) -> int:
+        """What the account is promised and does not use: its own jobs use it, borrowed ones as
+        well, and spot ones that the claim may not end. So do those below that hold it slowly."""
+        used = sum(
+            each.units
+            for each in self.running
+            if each.account == account and (each.tier != "spot" or each.priority_class < cls)
+        )
+        below = sum(self.passed_up(each) for each in PARENTS if PARENTS[each] == account)
+        return max(0, QUOTAS[account].guaranteed - used - below)
+
+    def passed_up(self, account: str) -> int:
+        """Units under an account, beyond its guarantees, that no claim gets back in time."""
         held = self._holdings().get(account, Holding())
-        return QUOTAS[account].guaranteed - held.guaranteed - held.borrowed
+        within = min(QUOTAS[account].guaranteed, held.guaranteed + held.borrowed)
+        used = max(held.guaranteed + held.slow_borrowed, within)
+        used += sum(self.passed_up(each) for each in PARENTS if PARENTS[each] == account)
+        return max(0, used - QUOTAS[account].guaranteed)
 
     def claim(self, account: str, units: int, cls: str) -> PlanAnswer:
         state = PlanState(
@@ -154,40 +189,31 @@ def play(cluster: Cluster, done: list[tuple]) -> None:
 
 def judge(cluster: Cluster, account: str, units: int, cls: str) -> None:
     """A claim within the account's guarantee is honoured within the target, or explained."""
-    units = min(units, cluster.guarantee_left(account))
-    if units <= 0:
+    units = min(units, cluster.claimable(account, cls))
+    if not units:
         return
     found = cluster.claim(account, units, cls)
     over_promised = cluster.pool.promisable < PROMISED
     if found.outcome == "plan":
-        if not over_promised:
-            assert found.within_target is True
+        assert found.returns_guarantee
+        assert found.within_target or over_promised
         cluster.carry_out(found)
         assert cluster.admit(account, units, cls, 60, False, "guaranteed") is not None
         return
+    assert over_promised or cluster.policy is TIGHT
     codes = {obstacle.code for obstacle in found.obstacles}
     assert over_promised or codes & {"pool_budget", "fresh", "job_budget"}, codes
     if found.outcome == "wait":
         assert found.wait_until is not None
 
 
-@given(steps)
-@settings(max_examples=80, deadline=None)
-def test_every_guarantee_is_honoured_within_its_target(done):
-    play(
-        Cluster(
-            BudgetPolicy(
-                pool_share=Fraction(1),
-                min_run_seconds=0,
-                job_window_seconds=0,
-                pool_window_seconds=1,
-            )
-        ),
-        done,
-    )
+@given(steps, beside)
+@settings(max_examples=150, deadline=None)
+def test_every_guarantee_is_honoured_within_its_target(done, beside):
+    play(Cluster(FREE, beside), done)
 
 
-@given(steps)
-@settings(max_examples=40, deadline=None)
-def test_every_guarantee_is_honoured_or_the_budget_says_why_not(done):
-    play(Cluster(BudgetPolicy(pool_share=Fraction(20, 100))), done)
+@given(steps, beside)
+@settings(max_examples=60, deadline=None)
+def test_every_guarantee_is_honoured_or_the_budget_says_why_not(done, beside):
+    play(Cluster(TIGHT, beside), done)

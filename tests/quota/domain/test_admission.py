@@ -182,17 +182,17 @@ def test_a_hold_lapses_and_a_lease_is_given() -> None:
 
 
 class TestReclaimability:
-    """Of the pool's 150 units 140 are promised: slow use has 10 beside what it covers itself."""
+    """Of the pool's 150 units 140 are promised: slow spot has 10, slow borrowing its own path."""
 
     def test_units_that_come_back_in_time_may_fill_the_pool(self) -> None:
         (verdict,) = ask(job(units=110, reclaim_seconds=300))
         assert tier_and_units(verdict) == ("borrowed", 110)
 
-    def test_slow_units_fill_their_own_path_and_what_is_not_promised(self) -> None:
-        """vision's 20, research's 60, and the 10 that nobody was promised."""
-        (most,) = ask(job(units=90, reclaim_seconds=301))
-        assert tier_and_units(most) == ("borrowed", 90)
-        (verdict,) = ask(job(units=91, reclaim_seconds=301))
+    def test_slow_units_fill_their_own_path(self) -> None:
+        """vision's 20 and research's 60; what nobody was promised is free, but not in the tree."""
+        (most,) = ask(job(units=80, reclaim_seconds=301))
+        assert tier_and_units(most) == ("borrowed", 80)
+        (verdict,) = ask(job(units=81, reclaim_seconds=301))
         assert reasons(verdict) == [(None, "reclaim_target", 1)]
 
     def test_slow_spot_has_only_what_is_not_promised(self) -> None:
