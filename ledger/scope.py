@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.db import connection, transaction
 
 from ledger import trips
@@ -29,9 +30,7 @@ def current() -> UUID | None:
 _ENTER = "SELECT set_config('apportion.organization', %s, true)"
 # Every command holds the organization's write lock shared; only the swap of a rebuild takes it
 # alone (docs/decisions/0005-ledger.md). It comes first, so it can be part of no deadlock.
-_ENTER_TO_WRITE = (
-    "SELECT command, input_hash, refused, result FROM ledger_enter(%b::uuid, %b::text, %b::text)"
-)
+_ENTER_TO_WRITE = "SELECT ledger_enter(%b::uuid, %b::text, %b::text)"
 
 
 def enter(organization_id: UUID) -> None:
@@ -94,10 +93,10 @@ def writing(
         with transaction.atomic(durable=True), _rolled_back():
             enter = (_ENTER_TO_WRITE, (organization_id, _write_lock(organization_id), key))
             if ahead is None:
-                found = trips.ask(*enter)
+                [[found]] = trips.ask(*enter)
             else:
-                found, ahead.rows = trips.ask_both(enter, (ahead.sql, ahead.values))
-            yield Receipt(*found[0]) if found else None
+                [[found]], ahead.rows = trips.ask_both(enter, (ahead.sql, ahead.values))
+            yield None if found is None else msgspec.json.decode(found, type=Receipt)
     finally:
         _current.reset(token)
 

@@ -273,6 +273,8 @@ def _answers(pgconn: PGconn, count: int) -> list[PGresult]:
 
 
 def _rows(raw: psycopg.Connection, result: PGresult) -> list[tuple]:
+    if not result.ntuples:
+        return []
     loader = Transformer(raw)
     loader.set_pgresult(result)
     return loader.load_rows(0, result.ntuples, tuple)

@@ -22,6 +22,8 @@ from quota.domain.values import Pool, Quota
 from quota.loading import quotas as quota_loading
 from quota.loading import reservations
 
+_USUAL_TIMES = AdmissionPolicy()
+
 
 @dataclass(frozen=True, slots=True)
 class LivePool:
@@ -56,7 +58,7 @@ class Standing:
     people: dict[str, UUID] = field(default_factory=dict)
     has_lapses: bool = False
     has_known_keys: bool = False
-    policy: AdmissionPolicy = field(default_factory=AdmissionPolicy)
+    policy: AdmissionPolicy = _USUAL_TIMES
     reservations: list[Reservation] = field(default_factory=list)
     retargeted: set[UUID] = field(default_factory=set)
 
