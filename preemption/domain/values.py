@@ -204,7 +204,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """Why allocations were passed over, or why the plan waits.
+    """Why allocations were passed over, or why the plan waits or returns a guarantee late.
 
     Attributes:
         allocations, units: that it stood in front of; 0 where it is about the request.

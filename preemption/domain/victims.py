@@ -220,6 +220,7 @@ class _Planner:
         free = max(0, min(request.units - sum(units), self.ground.book.free))
         ready = max((action.returns_at for action in actions), default=self.at)
         target = self.at + timedelta(seconds=self.ground.target_seconds)
+        late = self.returns and ready > target
         return PlanAnswer(
             outcome="plan" if now else "wait",
             for_units=request.units,
@@ -229,9 +230,10 @@ class _Planner:
             ready_at=ready,
             meets_deadline=None if request.deadline is None else ready <= request.deadline,
             returns_guarantee=self.returns,
-            within_target=ready <= target if self.returns else None,
+            within_target=not late if self.returns else None,
             free_units=free,
-            obstacles=() if now else tuple(self.obstacles.values()),
+            # Of a late return they tell why there was none in time.
+            obstacles=tuple(self.obstacles.values()) if late or not now else (),
             pool_draw=self._pool_draw(sum(units)),
             override=request.override,
         )

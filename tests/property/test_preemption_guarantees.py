@@ -193,16 +193,16 @@ def judge(cluster: Cluster, account: str, units: int, cls: str) -> None:
     if not units:
         return
     found = cluster.claim(account, units, cls)
-    over_promised = cluster.pool.promisable < PROMISED
+    codes = {obstacle.code for obstacle in found.obstacles}
+    budget = cluster.policy is TIGHT and codes & {"pool_budget", "fresh", "job_budget"}
+    explained = cluster.pool.promisable < PROMISED or budget
     if found.outcome == "plan":
         assert found.returns_guarantee
-        assert found.within_target or over_promised
+        assert found.within_target or explained, codes
         cluster.carry_out(found)
         assert cluster.admit(account, units, cls, 60, False, "guaranteed") is not None
         return
-    assert over_promised or cluster.policy is TIGHT
-    codes = {obstacle.code for obstacle in found.obstacles}
-    assert over_promised or codes & {"pool_budget", "fresh", "job_budget"}, codes
+    assert explained, codes
     if found.outcome == "wait":
         assert found.wait_until is not None
 
