@@ -43,7 +43,7 @@ class MonthAccount(models.Model):
     whole_lines = models.IntegerField()
     usage = models.DecimalField(**MONEY)
     idle = models.DecimalField(**MONEY)
-    of_use = models.DecimalField(**MONEY)
+    of_use = models.DecimalField(**MONEY, null=True)
     promised = models.DecimalField(**QUANTITY)
     unused = models.DecimalField(**QUANTITY)
     weighted = models.DecimalField(**QUANTITY)

@@ -245,7 +245,7 @@ def _accounts(here: Ground, parts: MonthParts, late: Sequence[Line]) -> Iterator
             account,
             above,
             account in teams,
-            *(have[name] for name in _SUMMED),
+            *(have.get(name) if name == "of_use" else have[name] for name in _SUMMED),
             *measured,
             *(have[name] for name in ("expected_lines", "expected")),
         )

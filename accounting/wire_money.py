@@ -336,7 +336,8 @@ class Unrated(msgspec.Struct, kw_only=True):
 
 class Statement(msgspec.Struct, kw_only=True):
     """A month of an account with everything below it. `digest` once it is closed; `expected`:
-    adjustments it would get if it closed now, at most 500, in no sum."""
+    adjustments it would get if it closed now, at most 500, in no sum. Of a large month only their
+    `expected_amount` is told, as it was drawn at `expected_as_of`."""
 
     account: str
     month: str
@@ -347,6 +348,8 @@ class Statement(msgspec.Struct, kw_only=True):
     kinds: dict[KindName, Decimal]
     unrated: list[Unrated]
     expected: list[LineFacts]
+    expected_amount: Decimal
+    expected_as_of: datetime | None
     digest: str | None
     lines: list[LineFacts]
     next: str | None

@@ -1,5 +1,6 @@
 """What a month at a glance looks like on the wire; see accounting.wire_money for its lines."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
@@ -69,7 +70,8 @@ class MonthBefore(msgspec.Struct, kw_only=True):
 
 class ShowbackMonth(msgspec.Struct, kw_only=True):
     """A month of an account with everything below it, in the figures of the page. `groups` are the
-    largest by `by`; `groups_left` smaller ones are in the sum."""
+    largest by `by`; `groups_left` smaller ones are in the sum. `as_of`: when the figures of an
+    account with very many lines were drawn; null: computed now. `unrated`: then the most of it."""
 
     account: str
     month: str
@@ -90,6 +92,7 @@ class ShowbackMonth(msgspec.Struct, kw_only=True):
     by: list[str]
     groups: list[Group]
     groups_left: int
+    as_of: datetime | None
     digest: str | None
 
 
@@ -129,7 +132,8 @@ class TeamFacts(msgspec.Struct, kw_only=True):
 
 class Compared(msgspec.Struct, kw_only=True):
     """Teams by a figure, the best first, unknown ones last, at most 1,000; `left` more are there.
-    `withheld`: so few others that, without names, they are not shown."""
+    `withheld`: so few others that, without names, they are not shown. `as_of`: when the figures of
+    a large month were drawn; null: computed now."""
 
     month: str
     currency: str
@@ -138,6 +142,7 @@ class Compared(msgspec.Struct, kw_only=True):
     left: int
     medians: dict[Figure, Decimal | None]
     withheld: bool
+    as_of: datetime | None
 
 
 class DepartmentFacts(msgspec.Struct, kw_only=True):
@@ -173,7 +178,8 @@ class Recovery(msgspec.Struct, kw_only=True):
 class OrganizationMonthFacts(msgspec.Struct, kw_only=True):
     """A month of the whole organization: departments, the dearest first, at most 1,000; accounts
     whose own lines moved most; pools. `untagged`: use without a project; `unrated`: how many
-    amounts of use have no price. `turn`: the month that may close next."""
+    amounts of use have no price. `turn`: the month that may close next. `as_of`: when the figures
+    of a large month were drawn; null: computed now."""
 
     month: str
     state: MonthState
@@ -182,6 +188,7 @@ class OrganizationMonthFacts(msgspec.Struct, kw_only=True):
     before: Decimal
     untagged: Decimal
     unrated: int
+    as_of: datetime | None
     turn: str | None
     departments: list[DepartmentFacts]
     departments_left: int

@@ -77,6 +77,7 @@ class ComparisonOperation(MoneyOperation):
                 left=max(0, len(found.rows) - TEAMS_MAX),
                 medians=found.medians,
                 withheld=found.withheld,
+                as_of=found.as_of,
             )
         )
 

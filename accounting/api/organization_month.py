@@ -41,9 +41,9 @@ class OrganizationMonthOperation(MoneyOperation):
                 request, caller, month=parameters.text(request, "month"), account=None
             )
             root = asked.account.id
-            found = queries.showback(here, root, asked.first, now=asked.now, details=("project",))
+            found = months.month_of(here, root, asked.first, now=asked.now, tell=True)
             first = statements.month_before(asked.first)
-            before = queries.showback(here, root, first, now=asked.now)
+            before = months.month_of(here, root, first, now=asked.now, tell=False)
             names = queries.names_of(here)
             month = months.organization_month(found, before)
             zone = ZoneInfo(tenancy.organization(here).time_zone)
@@ -58,7 +58,8 @@ class OrganizationMonthOperation(MoneyOperation):
                 amount=found.total.amount,
                 before=before.total.amount,
                 untagged=month.untagged,
-                unrated=len(found.unrated),
+                unrated=found.unrated_count,
+                as_of=found.as_of,
                 turn=month_text(turn),
                 departments=[
                     wire.DepartmentFacts(

@@ -12,8 +12,9 @@ from accounting.api.statements import unrated_facts
 from accounting.domain import statements
 from accounting.queries import glance as glances
 from accounting.queries import showback as queries
+from accounting.queries import wide_months as wide
 from accounting.queries.glance import Glance, PoolUse
-from accounting.queries.showback import DIMENSIONS, Showback
+from accounting.queries.showback import DIMENSIONS, Lumped
 from config.api import parameters
 from config.api.schema import describe, query
 from ledger import scope
@@ -60,12 +61,13 @@ class ShowbackOperation(MoneyOperation):
             )
             queries.check_dimensions(by)
             account = asked.account.id
-            found = queries.showback(here, account, asked.first, now=asked.now, details=by)
+            found = wide.month_of(here, account, asked.first, now=asked.now, by=by)
             first = statements.month_before(asked.first)
-            before = queries.showback(here, account, first, now=asked.now)
+            before = wide.month_of(here, account, first, now=asked.now)
             names = queries.names_of(here)
             figures = glances.glance(here, found, names, now=asked.now)
-        cells = queries.drill(found, by, names)
+            cells, count = wide.drill(found, by, names, limit=GROUPS_MAX)
+            unrated = wide.most_unrated(found)
         return self.respond(
             wire.ShowbackMonth(
                 account=asked.account.name,
@@ -77,7 +79,7 @@ class ShowbackOperation(MoneyOperation):
                 kinds={str(kind): amount for kind, amount in queries.by_kind(found).items()},
                 before=wire.MonthBefore(month=f"{first:%Y-%m}", amount=before.total.amount),
                 changes=_changes(found, before, names),
-                unrated=unrated_facts(found, names),
+                unrated=unrated_facts(unrated, names),
                 by=list(by),
                 groups=[
                     wire.Group(
@@ -85,16 +87,17 @@ class ShowbackOperation(MoneyOperation):
                         unit_seconds=plain(cell.unit_seconds),
                         amount=cell.amount,
                     )
-                    for cell in cells[:GROUPS_MAX]
+                    for cell in cells
                 ],
-                groups_left=max(0, len(cells) - GROUPS_MAX),
+                groups_left=count - len(cells),
+                as_of=found.as_of,
                 digest=found.digest,
                 **_figures(figures),
             )
         )
 
 
-def _changes(found: Showback, before: Showback, names: Mapping[Any, str]) -> list[wire.MonthChange]:
+def _changes(found: Lumped, before: Lumped, names: Mapping[Any, str]) -> list[wire.MonthChange]:
     values = ("tier", "before", "now", "difference", "by_use", "by_price")
     return [
         wire.MonthChange(kind=str(one.kind), pool=names.get(one.pool), **fields_of(one, values))

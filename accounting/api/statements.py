@@ -1,7 +1,7 @@
 """`/api/v1/months/{month}/statements…`: a month's statements, one with its lines, and why a line is
 what it is, down to the records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -20,9 +20,9 @@ from accounting.api.money_reading import (
 )
 from accounting.domain import lines, money, splitting
 from accounting.domain.lines import Kind, Line
-from accounting.queries import records, showback
+from accounting.domain.rating import Unrated
+from accounting.queries import records, showback, wide_months
 from accounting.queries import statements as queries
-from accounting.queries.expected import expected_adjustments
 from accounting.queries.showback import Showback
 from accounting.queries.statements import CloseRow, StatementRow
 from accounting.queries.usage import UsageFilter
@@ -156,6 +156,8 @@ def _closed(
         kinds={str(kind): amount for kind, (amount, _) in sums.items()},
         unrated=[],
         expected=[],
+        expected_amount=Decimal(0),
+        expected_as_of=None,
         digest=close.digest,
         lines=[line_facts(row.line, names) for row in rows[:limit]],
         next=None,
@@ -168,7 +170,7 @@ def _open(asked: Asked, place: int, limit: int) -> tuple[wire.Statement, list[in
     here = asked.organization_id
     found = showback.showback(here, asked.account.id, asked.first, now=asked.now)
     names = showback.names_of(here)
-    late = expected_adjustments(here, found, now=asked.now)
+    late = wide_months.expected(here, found, now=asked.now)
     statement = wire.Statement(
         account=asked.account.name,
         month=found.month.name,
@@ -177,8 +179,10 @@ def _open(asked: Asked, place: int, limit: int) -> tuple[wire.Statement, list[in
         amount=found.total.amount,
         list_amount=found.total.list_amount,
         kinds={str(kind): amount for kind, amount in showback.by_kind(found).items()},
-        unrated=unrated_facts(found, names),
+        unrated=unrated_facts(found.unrated, names),
         expected=[line_facts(line, names) for line in late.lines[:LIMIT_MAX]],
+        expected_amount=late.amount,
+        expected_as_of=late.as_of,
         digest=None,
         lines=[line_facts(line, names) for line in found.lines[place : place + limit]],
         next=None,
@@ -298,7 +302,7 @@ def line_named(found: Showback, line_id: str) -> Line:
     )
 
 
-def unrated_facts(found: Showback, names: Mapping[Any, str]) -> list[wire.Unrated]:
+def unrated_facts(found: Iterable[Unrated], names: Mapping[Any, str]) -> list[wire.Unrated]:
     """Use without a price on the wire, the most first, at most LIMIT_MAX."""
     return [
         wire.Unrated(
@@ -308,7 +312,7 @@ def unrated_facts(found: Showback, names: Mapping[Any, str]) -> list[wire.Unrate
             unit_seconds=plain(one.unit_seconds),
             gap=one.why,
         )
-        for one in sorted(found.unrated, key=lambda one: -one.unit_seconds)[:LIMIT_MAX]
+        for one in sorted(found, key=lambda one: -one.unit_seconds)[:LIMIT_MAX]
     ]
 
 

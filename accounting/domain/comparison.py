@@ -6,6 +6,7 @@ alone, not those of what is below it (docs/user/comparison.md).
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from statistics import median
 from typing import Literal, get_args
@@ -96,11 +97,13 @@ class Comparison:
 
     Attributes:
         withheld: so few others that, without names, they are not shown.
+        as_of: when the figures were drawn; None: computed now.
     """
 
     rows: tuple[Row, ...]
     medians: dict[str, Decimal | None]
     withheld: bool
+    as_of: datetime | None = None
 
 
 def compared(

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ("whole_lines", models.IntegerField()),
                 ("usage", models.DecimalField(decimal_places=4, max_digits=30)),
                 ("idle", models.DecimalField(decimal_places=4, max_digits=30)),
-                ("of_use", models.DecimalField(decimal_places=4, max_digits=30)),
+                ("of_use", models.DecimalField(decimal_places=4, max_digits=30, null=True)),
                 ("promised", models.DecimalField(decimal_places=12, max_digits=60)),
                 ("unused", models.DecimalField(decimal_places=12, max_digits=60)),
                 ("weighted", models.DecimalField(decimal_places=12, max_digits=60)),

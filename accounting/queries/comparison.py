@@ -1,6 +1,7 @@
 """Teams beside each other, as far as the policy lets somebody see. Runs inside `scope.reading`."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +17,9 @@ from accounting.domain.comparison import (
     compared,
 )
 from accounting.domain.lines import Kind
-from accounting.queries import showback
+from accounting.month_figures import OF_USE
+from accounting.queries import month_figures, showback
+from accounting.queries.month_figures import Figures
 from accounting.queries.showback import Showback
 from accounting.statement_guarantees import month_guarantees
 from ledger.sql import server_cursor
@@ -64,8 +67,13 @@ def comparison(
         allowed: `EVERYTHING` for who reads the whole organization, else its policy.
         accounts: on which a role is held that lets compare.
     """
-    found = teams(organization_id, root, first, now=now)
-    return compared(found, allowed, led=paths(organization_id, accounts), by=by)
+    drawn = month_figures.figures(organization_id, root, first, now=now)
+    if drawn is None:
+        found = teams(organization_id, root, first, now=now)
+    else:
+        found = _drawn_teams(drawn, showback.names_of(organization_id))
+    shown = compared(found, allowed, led=paths(organization_id, accounts), by=by)
+    return shown if drawn is None else replace(shown, as_of=drawn.as_of)
 
 
 _PRODUCTIVE = """
@@ -80,7 +88,7 @@ GROUP BY 1
 
 
 def teams(organization_id: UUID, root: UUID, first: date, *, now: datetime) -> list[Team]:
-    """Every account with use or guarantees of its own in a month, and its figures."""
+    """Every account with use or guarantees of its own in a month, and its figures, computed."""
     found = showback.showback(organization_id, root, first, now=now)
     names = showback.names_of(organization_id)
     promised: dict[Any, list[Fraction]] = {}
@@ -105,14 +113,33 @@ def teams(organization_id: UUID, root: UUID, first: date, *, now: datetime) -> l
     ]
 
 
-_OF_USE = (Kind.USAGE, Kind.IDLE, Kind.LENDING, Kind.DISCOUNT)
+def _drawn_teams(found: Figures, names: Mapping[Any, str]) -> list[Team]:
+    """The same of a large month, out of one row for each."""
+    result = []
+    for account, above, promised, unused, *costs, weighted, known, busy in month_figures.team_rows(
+        found
+    ):
+        used, idle, of_use = costs
+        by_kind = {Kind.USAGE: used, Kind.IDLE: idle}
+        hours = _hours(weighted, known, busy)
+        result.append(
+            Team(
+                account=account,
+                above=tuple(above),
+                name=names[account],
+                utilization=_utilization([Fraction(promised), Fraction(unused)]),
+                idle_share=_share(by_kind),
+                productive_cost=_cost({} if of_use is None else {Kind.USAGE: of_use}, hours),
+            )
+        )
+    return result
 
 
 def _costs(found: Showback, paths: dict[Any, tuple]) -> dict[Any, dict[Kind, Decimal]]:
     """What use and guarantees of each account cost, by kind; notes where it hung last."""
     sums: dict[Any, dict[Kind, Decimal]] = {}
     for line in found.lines:
-        if line.kind in _OF_USE:
+        if line.kind in OF_USE:
             account = line.key.account
             paths[account] = line.key.above
             have = sums.setdefault(account, {})
@@ -128,11 +155,14 @@ def _productive_hours(
     last = statements.month_after(first) - timedelta(days=1)
     with server_cursor() as cursor:
         rows = cursor.execute(_PRODUCTIVE, (organization_id, accounts, first, last)).fetchall()
-    return {
-        account: Fraction(all_) * Fraction(busy) / Fraction(known) / 3600
-        for account, all_, known, busy in rows
-        if known and busy
-    }
+    found = {account: _hours(*sums) for account, *sums in rows}
+    return {account: hours for account, hours in found.items() if hours is not None}
+
+
+def _hours(whole: Decimal, known: Decimal, busy: Decimal) -> Fraction | None:
+    if not known or not busy:
+        return None
+    return Fraction(whole) * Fraction(busy) / Fraction(known) / 3600
 
 
 def _utilization(sums: list[Fraction] | None) -> Decimal | None:

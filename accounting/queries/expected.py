@@ -28,6 +28,13 @@ class Expected:
     lines: tuple[Line, ...]
     months: tuple[date, ...]
 
+    as_of: None = None
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.lines)
+
     @property
     def amount(self) -> Decimal:
         """What they add up to."""

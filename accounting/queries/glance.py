@@ -18,7 +18,8 @@ from accounting import statement_month
 from accounting.domain import money, rating, statements
 from accounting.domain.lines import Kind
 from accounting.ports import PreemptionTax, preemption_tax
-from accounting.queries import usage
+from accounting.queries import showback, usage
+from accounting.queries.month_figures import EndedUse, Figures
 from accounting.queries.showback import Showback
 from accounting.queries.usage import Measured, UsageFilter
 from quota.queries import pools_with_weights
@@ -81,21 +82,22 @@ class Glance:
     tax: PreemptionTax | None
 
 
-def last_day(found: Showback, now: datetime) -> date:
+def last_day(found: Showback | Figures, now: datetime) -> date:
     """The last day of a month that has begun."""
     today = now.astimezone(found.ground.zone).date()
     return min(statements.month_after(found.month.first) - timedelta(days=1), today)
 
 
 def glance(
-    organization_id: UUID, found: Showback, names: Mapping[Any, str], *, now: datetime
+    organization_id: UUID, found: Showback | Figures, names: Mapping[Any, str], *, now: datetime
 ) -> Glance:
     """The figures of a month."""
-    rows = _ended(organization_id, found, now)
+    if isinstance(found, Figures):
+        rows: _Ended = {(names[pool], tier): row for (pool, tier), row in found.ended.items()}
+    else:
+        rows = _ended(organization_id, found, now)
     pools = _pools(found, rows, names)
-    sums = {kind: Decimal(0) for kind in Kind}
-    for line in found.lines:
-        sums[line.kind] = money.EXACT.add(sums[line.kind], line.amount)
+    sums = {kind: Decimal(0) for kind in Kind} | showback.by_kind(found)
     return Glance(
         pools=tuple(pools),
         together=_together(organization_id, pools),
@@ -107,7 +109,7 @@ def glance(
     )
 
 
-_Ended = Mapping[tuple[str, str], usage.UsageRow]
+_Ended = Mapping[tuple[str, str], usage.UsageRow | EndedUse]
 
 
 def _ended(organization_id: UUID, found: Showback, now: datetime) -> _Ended:
@@ -120,7 +122,7 @@ def _ended(organization_id: UUID, found: Showback, now: datetime) -> _Ended:
     return {(row.pool or "", row.tier or ""): row for row in rows}
 
 
-def _pools(found: Showback, rows: _Ended, names: Mapping[Any, str]) -> list[PoolUse]:
+def _pools(found: Showback | Figures, rows: _Ended, names: Mapping[Any, str]) -> list[PoolUse]:
     promised = {names[pool]: amounts for pool, amounts in found.used.items()}
     result = []
     for pool in sorted({*(pool for pool, _ in rows), *promised}):
@@ -176,13 +178,13 @@ def _together(organization_id: UUID, pools: list[PoolUse]) -> PoolUse | None:
     )
 
 
-def _spot(found: Showback, rows: _Ended, names: Mapping[Any, str]) -> list[SpotPrice]:
+def _spot(found: Showback | Figures, rows: _Ended, names: Mapping[Any, str]) -> list[SpotPrice]:
     sums: dict[str, list[Decimal]] = {}
-    for line in found.lines:
-        if line.kind == Kind.USAGE and line.key.tier == "spot":
-            have = sums.setdefault(names[line.key.pool], [Decimal(0), Decimal(0)])
-            have[0] = money.EXACT.add(have[0], line.unit_seconds)
-            have[1] = money.EXACT.add(have[1], line.amount)
+    for one in found.lumps:
+        if one.kind == Kind.USAGE and one.tier == "spot":
+            have = sums.setdefault(names[one.pool], [Decimal(0), Decimal(0)])
+            have[0] = money.EXACT.add(have[0], one.unit_seconds)
+            have[1] = money.EXACT.add(have[1], one.amount)
     result = []
     for pool, (unit_seconds, amount) in sorted(sums.items()):
         if not unit_seconds:
@@ -203,7 +205,7 @@ def _spot(found: Showback, rows: _Ended, names: Mapping[Any, str]) -> list[SpotP
     return result
 
 
-def _tax(organization_id: UUID, found: Showback) -> PreemptionTax | None:
+def _tax(organization_id: UUID, found: Showback | Figures) -> PreemptionTax | None:
     here = found.ground
     accounts = statement_month.accounts_under(here, found.account)
     return preemption_tax(organization_id, accounts, found.month.start, here.until)

@@ -1,12 +1,12 @@
 """A month of the whole organization, for finance: departments, whose costs moved most, and what of
 the capacity was charged. Runs inside `scope.reading`, in as many questions for ten accounts as for
-ten thousand.
+ten thousand. Of a large month it is read from figures, of a small one from its lines.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -15,13 +15,16 @@ from uuid import UUID
 
 from accounting.domain import lines, money, rating, splitting
 from accounting.domain.lines import Kind
+from accounting.domain.rating import Unrated
+from accounting.month_figures import OF_USE, untagged
+from accounting.queries import month_figures, showback
+from accounting.queries.month_figures import Below, Figures
 from accounting.queries.showback import Showback
 from accounting.statement_rating import Ground
 from ledger.sql import server_cursor
 
 MOVERS = 10
 GUARANTEED = "guaranteed"
-OF_CAPACITY = (Kind.USAGE, Kind.IDLE, Kind.LENDING, Kind.DISCOUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +99,83 @@ class OrganizationMonth:
     untagged: Decimal
 
 
-def organization_month(found: Showback, before: Showback) -> OrganizationMonth:
+Month = Showback | Figures
+
+
+def month_of(organization_id: UUID, root: UUID, first: date, *, now: datetime, tell: bool) -> Month:
+    """A month of the root account: its figures where it is large and drawn, else computed.
+
+    Args:
+        tell: whether use without a project is asked for.
+
+    Raises:
+        Invalid: `month_malformed`.
+    """
+    drawn = month_figures.figures(organization_id, root, first, now=now)
+    if drawn is not None:
+        return drawn
+    details = ("project",) if tell else ()
+    return showback.showback(organization_id, root, first, now=now, details=details)
+
+
+def organization_month(found: Month, before: Month) -> OrganizationMonth:
     """The month `found` of the root account, told apart by project, against the one before."""
-    departments: dict[UUID, list[Decimal]] = defaultdict(lambda: [Decimal(0)] * 4)
-    own: dict[UUID, list[Decimal]] = defaultdict(lambda: [Decimal(0)] * 2)
-    for each, place in ((found, 0), (before, 1)):
-        for line in each.lines:
-            _add(departments[_department(line.key.above)], place, line.amount)
-            _add(own[line.key.account], place, line.amount)
-            if place == 0 and line.kind == Kind.IDLE:
-                _add(departments[_department(line.key.above)], 2, line.amount)
-    for line in found.lines:
-        _add(departments[_department(line.key.above)], 3, _untagged(found, line))
-    rows = [Department(account, *sums) for account, sums in departments.items()]
-    movers = [Mover(account, *sums) for account, sums in own.items()]
-    movers = [one for one in movers if one.difference]
+    old = {one.account: one.amount for one in _below(before)}
+    new = {one.account: one for one in _below(found)}
+    nothing = Decimal(0)
+    rows = []
+    for account in {**new, **old}:
+        one = new.get(account) or Below(account, nothing, nothing, nothing)
+        was = old.get(account, nothing)
+        rows.append(Department(account, one.amount, was, one.idle, one.untagged))
     return OrganizationMonth(
         departments=tuple(sorted(rows, key=lambda one: (-one.amount, one.account))),
-        movers=tuple(sorted(movers, key=lambda one: (-abs(one.difference), one.account))[:MOVERS]),
+        movers=tuple(_movers(found, before)),
         pools=tuple(_recovery(found)),
         untagged=money.total([one.untagged for one in rows]),
     )
+
+
+def most_unrated(found: Month) -> list[Unrated]:
+    """Use without a price, the most first; of a large month not all of it."""
+    if isinstance(found, Figures):
+        return month_figures.unrated(found)
+    return sorted(found.unrated, key=lambda one: -one.unit_seconds)
+
+
+def _below(found: Month) -> Iterable[Below]:
+    """What the departments are charged."""
+    if isinstance(found, Figures):
+        return month_figures.below(found)
+    sums: dict[Any, list[Decimal]] = defaultdict(lambda: [Decimal(0)] * 3)
+    for line in found.lines:
+        have = sums[_department(line.key.above)]
+        _add(have, 0, line.amount)
+        if line.kind == Kind.IDLE:
+            _add(have, 1, line.amount)
+        if "project" in found.details:
+            _add(have, 2, _untagged(found, line))
+    return [Below(account, *amounts) for account, amounts in sums.items()]
+
+
+def _movers(found: Month, before: Month) -> list[Mover]:
+    if isinstance(found, Figures) and isinstance(before, Figures):
+        return [Mover(*row) for row in month_figures.moved_most(found, before, limit=MOVERS)]
+    now, was = _own(found), _own(before)
+    nothing = Decimal(0)
+    movers = [Mover(one, now.get(one, nothing), was.get(one, nothing)) for one in {**now, **was}]
+    movers = [one for one in movers if one.difference]
+    return sorted(movers, key=lambda one: (-abs(one.difference), one.account))[:MOVERS]
+
+
+def _own(found: Month) -> Mapping[Any, Decimal]:
+    if isinstance(found, Figures):
+        return month_figures.own_amounts(found)
+    sums: dict[Any, Decimal] = {}
+    for line in found.lines:
+        account = line.key.account
+        sums[account] = money.EXACT.add(sums.get(account, Decimal(0)), line.amount)
+    return sums
 
 
 def _department(above: Sequence[Any]) -> Any:
@@ -128,16 +187,9 @@ def _add(sums: list[Decimal], place: int, amount: Decimal) -> None:
 
 
 def _untagged(found: Showback, line: lines.Line) -> Decimal:
-    """What the part of a line of use without a project is charged."""
     weights = found.parts.get(line.key, {})
-    place = found.details.index("project")
-    bare = {detail for detail in weights if detail[place] is None}
-    if line.adjusts or not bare:
-        return Decimal(0)
-    if len(bare) == len(weights):
-        return line.amount
-    shares = lines.parts(line.amount, weights, places=found.ground.places)
-    return money.total([shares[detail] for detail in bare])
+    at = found.details.index("project")
+    return untagged(line, weights, at=at, places=found.ground.places)
 
 
 _SIZES = """
@@ -150,7 +202,7 @@ WHERE h.organization_id = %(organization)b AND h.valid_from < %(end)b
 """
 
 
-def _recovery(found: Showback) -> list[PoolRecovery]:
+def _recovery(found: Month) -> list[PoolRecovery]:
     here = found.ground
     values = {"organization": here.organization_id, "start": here.month.start, "end": here.until}
     with server_cursor() as cursor:
@@ -192,16 +244,16 @@ def _stretches(here: Ground, start: datetime, end: datetime) -> list[tuple[datet
 
 
 def _charged(
-    found: Showback, flavors: Mapping[UUID, UUID]
+    found: Month, flavors: Mapping[UUID, UUID]
 ) -> tuple[dict[UUID, Decimal], dict[UUID, Decimal]]:
     """Unit-seconds of use, and amounts, by pool."""
     used: dict[UUID, Decimal] = defaultdict(Decimal)
     charged: dict[UUID, Decimal] = defaultdict(Decimal)
-    for line in found.lines:
-        pool: Any = line.key.pool
-        if line.kind not in OF_CAPACITY or pool is None:
+    for one in found.lumps:
+        pool: Any = one.pool
+        if one.kind not in OF_USE or pool is None:
             continue
-        charged[pool] = money.EXACT.add(charged[pool], line.amount)
-        if line.kind == Kind.USAGE and line.key.flavor == flavors.get(pool):
-            used[pool] = money.EXACT.add(used[pool], line.unit_seconds)
+        charged[pool] = money.EXACT.add(charged[pool], one.amount)
+        if one.kind == Kind.USAGE and one.flavor == flavors.get(pool):
+            used[pool] = money.EXACT.add(used[pool], one.unit_seconds)
     return used, charged

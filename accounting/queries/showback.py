@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from accounting import statement_month, statement_rating
@@ -29,6 +29,32 @@ DIMENSIONS = ("team", "account", "pool", "tier", "kind", *DETAILS)
 DEPTH_MAX = 2
 WHOLE = "not told apart"
 COLUMNS = {"day": "p.day", "person": "p.person_id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lump:
+    """Lines of a month that are of one kind, pool, flavor and tier, added up."""
+
+    kind: Kind
+    pool: UUID | None
+    flavor: UUID | None
+    tier: str | None
+    lines: int
+    unit_seconds: Decimal
+    amount: Decimal
+    list_amount: Decimal
+
+
+class Lumped(Protocol):
+    """A month of an account whose lines are added up: a `Showback`, or drawn figures."""
+
+    @property
+    def ground(self) -> Ground:
+        """What the month stands on."""
+
+    @property
+    def lumps(self) -> tuple[Lump, ...]:
+        """What the lines add up to by kind, pool, flavor and tier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +78,30 @@ class Showback:
     used: Mapping[UUID, tuple[Decimal, Decimal]]
     digest: str | None
     accepted: tuple[str, ...] = ()
+    as_of: None = None
 
     @property
     def month(self) -> Month:
         """The month that it is."""
         return self.ground.month
+
+    @property
+    def unrated_count(self) -> int:
+        """How many amounts of use have no price."""
+        return len(self.unrated)
+
+    @property
+    def lumps(self) -> tuple[Lump, ...]:
+        """What the lines add up to by kind, pool, flavor and tier."""
+        sums: dict[tuple, list] = {}
+        for line in self.lines:
+            key = (line.kind, line.key.pool, line.key.flavor, line.key.tier)
+            have = sums.setdefault(key, [0, Decimal(0), Decimal(0), Decimal(0)])
+            have[0] += 1
+            values = (line.unit_seconds, line.amount, line.list_amount)
+            for n, value in enumerate(values, start=1):
+                have[n] = money.EXACT.add(have[n], value)
+        return tuple(Lump(*key, *have) for key, have in sums.items())
 
     @property
     def total(self) -> statements.Totals:
@@ -168,11 +213,11 @@ def facts(organization_id: UUID) -> MoneyFacts:
     return MoneyFacts(currency, money.minor_places(currency))
 
 
-def by_kind(found: Showback) -> dict[Kind, Decimal]:
+def by_kind(found: Lumped) -> dict[Kind, Decimal]:
     """What each kind of line adds up to, in the order of kinds."""
     sums: dict[Kind, Decimal] = {}
-    for line in found.lines:
-        sums[line.kind] = money.EXACT.add(sums.get(line.kind, Decimal(0)), line.amount)
+    for one in found.lumps:
+        sums[one.kind] = money.EXACT.add(sums.get(one.kind, Decimal(0)), one.amount)
     return {kind: sums[kind] for kind in Kind if kind in sums}
 
 
@@ -231,15 +276,15 @@ def drill(found: Showback, dimensions: Sequence[str], names: Mapping[Any, str]) 
     return sorted(cells, key=lambda cell: (-cell.amount, tuple(map(str, cell.values))))
 
 
-def changes(now: Showback, before: Showback) -> list[Change]:
+def changes(now: Lumped, before: Lumped) -> list[Change]:
     """What is charged differently from another month, by kind, pool and tier, the largest first."""
     sums: dict[tuple, list[Decimal]] = {}
     for found, offset in ((now, 0), (before, 2)):
-        for line in found.lines:
-            key = (line.kind, line.key.pool, line.key.tier)
+        for one in found.lumps:
+            key = (one.kind, one.pool, one.tier)
             have = sums.setdefault(key, [Decimal(0)] * 4)
-            have[offset] = money.EXACT.add(have[offset], line.amount)
-            have[offset + 1] = money.EXACT.add(have[offset + 1], line.unit_seconds)
+            have[offset] = money.EXACT.add(have[offset], one.amount)
+            have[offset + 1] = money.EXACT.add(have[offset + 1], one.unit_seconds)
     found_changes = [
         Change(*key, amount, amount_before, *_why(now.ground.places, *have))
         for key, have in sums.items()

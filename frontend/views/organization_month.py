@@ -26,8 +26,8 @@ def organization_month(request: PageRequest) -> HttpResponse:
     here.require(READ, root)
     first = parameters.month(request.GET, today=here.today)
     before_first = statements.month_before(first)
-    found = queries.showback(here.id, root, first, now=here.now, details=("project",))
-    before = queries.showback(here.id, root, before_first, now=here.now)
+    found = months.month_of(here.id, root, first, now=here.now, tell=True)
+    before = months.month_of(here.id, root, before_first, now=here.now, tell=False)
     names = queries.names_of(here.id)
     month = months.organization_month(found, before)
     total, before_total = found.total, before.total
@@ -55,7 +55,7 @@ def organization_month(request: PageRequest) -> HttpResponse:
             "pools": [(names[one.pool], one) for one in month.pools],
             "untagged": month.untagged,
             "unrated": _unrated(found, names),
-            "unrated_left": len(found.unrated) - UNRATED_SHOWN,
+            "unrated_left": found.unrated_count - UNRATED_SHOWN,
             "chart": showback_charts.departments(
                 [(names[one.account], one.before, one.amount) for one in month.departments],
                 (f"{before_first:%Y-%m}", found.month.name),
@@ -68,8 +68,8 @@ def organization_month(request: PageRequest) -> HttpResponse:
     )
 
 
-def _unrated(found: queries.Showback, names: dict[Any, str]) -> list[tuple[str, str, Any]]:
-    largest = sorted(found.unrated, key=lambda one: -one.unit_seconds)
+def _unrated(found: months.Month, names: dict[Any, str]) -> list[tuple[str, str, Any]]:
+    largest = months.most_unrated(found)
     return [
         (names[one.group.pool], names[one.group.account[0]], one) for one in largest[:UNRATED_SHOWN]
     ]

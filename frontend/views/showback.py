@@ -1,5 +1,6 @@
 """A month at a glance: what an account is charged, why, and against the month before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -11,15 +12,18 @@ from django.views.decorators.http import require_safe
 
 from accounting import fairshare_state
 from accounting.domain import lines, money, rating, statements
+from accounting.domain.anomalies import Anomaly
 from accounting.domain.lines import Kind, Line
 from accounting.queries import budgets as budget_queries
-from accounting.queries import cost_marks, glance, rates, taggings
+from accounting.queries import cost_marks, glance, month_figures, rates, taggings
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
-from accounting.queries.expected import expected_adjustments
+from accounting.queries import wide_months as wide
+from accounting.queries.month_figures import Figures
 from accounting.queries.showback import DIMENSIONS, WHOLE, Cell, Showback
 from accounting.queries.taggings import TaggingRow
 from frontend import parameters, showback_charts
+from frontend.charts import Chart
 from frontend.pages import Page, PageRequest, page, render
 from frontend.reading import account_of, readable_accounts
 from frontend.showback_words import why_changed
@@ -67,15 +71,13 @@ def showback(request: PageRequest) -> HttpResponse:
     account = account_of(request, READ, readable)
     first = _month(request)
     by = _by(request)
-    details = ("day", *(name for name in by if name != "day"))
-    found = queries.showback(here.id, account.id, first, now=here.now, details=details)
-    before = queries.showback(here.id, account.id, statements.month_before(first), now=here.now)
+    found = wide.month_of(here.id, account.id, first, now=here.now, by=by, details=("day",))
+    before = wide.month_of(here.id, account.id, statements.month_before(first), now=here.now)
     names = queries.names_of(here.id)
-    rows = [_row(line, names) for line in found.lines]
-    cells = queries.drill(found, by, names)
+    cells, cell_count = wide.drill(found, by, names, limit=CELLS_SHOWN)
     currency = found.ground.currency
     printing = parameters.choice(request.GET, "view", ("page", "print"), "page") == "print"
-    shown = sorted(rows, key=lambda row: -abs(row.line.amount))
+    shown = wide.largest_lines(found, limit=None if printing else LINES_SHOWN)
     odd = cost_marks.odd_days(
         here.id,
         account.id,
@@ -104,30 +106,42 @@ def showback(request: PageRequest) -> HttpResponse:
             "difference": found.total.amount - before.total.amount,
             "currency": currency,
             "kinds": [(KIND_WORDS[kind], total) for kind, total in queries.by_kind(found).items()],
-            "rows": rows if printing else shown[:LINES_SHOWN],
-            "rows_left": 0 if printing else len(rows) - LINES_SHOWN,
+            "rows": [_row(line, names) for line in shown],
+            "rows_left": found.total.lines - len(shown),
+            "lines_unkept": found.as_of is not None and found.state != "closed",
             "changes": changed,
             "why": why_changed(found.total.amount - before.total.amount, changed, currency),
             "glance": glance.glance(here.id, found, names, now=here.now),
             "unrated": [
-                (names[one.group.pool], names[one.group.account[0]], one) for one in found.unrated
+                (names[one.group.pool], names[one.group.account[0]], one)
+                for one in wide.most_unrated(found)
             ],
             "by": by,
             "dimensions": DIMENSIONS,
-            "cells": [(cell, _tag_with(cell, by)) for cell in cells[:CELLS_SHOWN]],
+            "cells": [(cell, _tag_with(cell, by)) for cell in cells],
             "sees_all": here.may(READ, here.organization.root_account_id),
-            "expected": expected_adjustments(here.id, found, now=here.now),
+            "expected": wide.expected(here.id, found, now=here.now),
             "may_compare": TEAM_COMPARE in here.held,
             "may_tag": here.may(USE_TAG, account.id),
-            "cells_left": len(cells) - CELLS_SHOWN,
+            "cells_left": cell_count - len(cells),
             "linked": [name for name in by if name in ("team", "account")],
-            "chart": showback_charts.by_day(queries.by_day(found), names, currency, odd),
+            "chart": _day_chart(found, names, odd),
             "budgets": account_budgets(here, account.id),
             "group_chart": showback_charts.largest(cells, " and ".join(by).capitalize(), currency),
             "may_close": here.may(RATE_WRITE, here.organization.root_account_id),
             "partials": ("drill",),
         },
     )
+
+
+def _day_chart(found: wide.Month, names: dict[Any, str], odd: Sequence[Anomaly]) -> Chart:
+    """Use by day and pool; of figures all pools together."""
+    currency = found.ground.currency
+    if isinstance(found, Figures):
+        days = month_figures.use_by_day(found)
+        together: Any = {day: {None: amount} for day, amount in days.items()}
+        return showback_charts.by_day(together, {None: "All pools"}, currency, odd)
+    return showback_charts.by_day(queries.by_day(found), names, currency, odd)
 
 
 @require_safe
