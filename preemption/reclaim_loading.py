@@ -48,6 +48,9 @@ class Standing:
     judged_from: datetime | None
     demotions: int
     justifications: int
+    undecided: int
+    whole: int | None
+    left_at: datetime | None
 
     def is_cooling(self, now: datetime) -> bool:
         """Within the cooldown of its demotion, whatever became of that."""
@@ -260,11 +263,9 @@ def guarantees(
         if not rows:
             return PoolGuarantees(known_until=None)
         held = cursor.execute(_HELD, (*here, now)).fetchall()
-        serving = _serving(here, look_back(pool_rule), start=start, now=now)
         tree = cursor.execute(_TREE, (organization_id,)).fetchall()
-        reasons: dict[UUID, list[Justified]] = defaultdict(list)
-        for account, *told in cursor.execute(_JUSTIFIED, (*here, now, start)):
-            reasons[account].append(Justified(*told))
+    serving = _serving(here, look_back(pool_rule), start=start, now=now)
+    reasons = _reasons(here, start=start, now=now)
     use = use_by_hour(organization_id, pool_id, start=start, end=now)
     promised = {account: units for account, units, *_ in rows}
     counted = _counted(use, tree, promised, {account: units for account, units, _ in held})
@@ -307,6 +308,36 @@ def _serving(
         for account, low, high in rows:
             found[account].append((low, high))
     return found
+
+
+def _reasons(
+    here: tuple[UUID, UUID], *, start: datetime, now: datetime
+) -> dict[UUID, list[Justified]]:
+    """Approved justifications by account, by their ends."""
+    found: dict[UUID, list[Justified]] = defaultdict(list)
+    with server_cursor() as cursor:
+        for account, *told in cursor.execute(_JUSTIFIED, (*here, now, start)):
+            found[account].append(Justified(*told))
+    return found
+
+
+def spared(
+    organization_id: UUID, pool_id: UUID, pool_rule: PoolRule, *, now: datetime
+) -> set[UUID]:
+    """Accounts from which nothing may be taken now: justified, or serving P0 jobs, as may have
+    become so while they were judged. For a command that holds the pool's lock."""
+    here = (organization_id, pool_id)
+    seen = look_back(pool_rule)
+    justified = set(_reasons(here, start=now, now=now))
+    serving = set(_serving(here, seen, start=now - seen, now=now))
+    if not serving:
+        return justified
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT ancestors FROM tenancy_account WHERE organization_id = %b AND id = ANY(%b)",
+            (organization_id, list(serving)),
+        ).fetchall()
+    return justified | serving | {above for (path,) in rows for above in path}
 
 
 def _holds(windows: Iterable[Window], now: datetime) -> bool:
@@ -380,25 +411,39 @@ SELECT DISTINCT s.account_id FROM preemption_reclaimstate s
 JOIN quota_cycleentry e ON e.organization_id = s.organization_id AND e.account_id = s.account_id
     AND e.pool_id = s.pool_id AND e.state = 'decided'
 JOIN quota_cycle c ON c.organization_id = e.organization_id AND c.id = e.cycle_id
-    AND c.state = 'closed' AND c.ended_at > s.at
-WHERE s.organization_id = %b AND s.pool_id = %b AND s.state = 'demoted'
+    AND c.state = 'closed' AND c.ended_at > s.left_at
+WHERE s.organization_id = %b AND s.pool_id = %b AND s.undecided > 0
 ORDER BY s.account_id
 """
 
 
+def limit_stands(
+    organization_id: UUID, *, pool_id: UUID, account_id: UUID, since: datetime | None
+) -> bool:
+    """A quota's borrowing limit is what it was at an instant, and was all the time."""
+    with server_cursor() as cursor:
+        (limits,) = cursor.execute(
+            "SELECT count(DISTINCT coalesce(borrowing_limit, -1)) FROM quota_quotahistory "
+            "WHERE organization_id = %b AND account_id = %b AND pool_id = %b "
+            "AND (valid_to IS NULL OR valid_to > %b)",
+            (organization_id, account_id, pool_id, since),
+        ).fetchone()
+    return limits == 1
+
+
 def pools_to_settle(organization_id: UUID) -> set[UUID]:
-    """Pools in which a demotion stands."""
+    """Pools in which nobody has decided what becomes of units that left a guarantee."""
     with server_cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT pool_id FROM preemption_reclaimstate "
-            "WHERE organization_id = %b AND state = 'demoted'",
+            "WHERE organization_id = %b AND undecided > 0",
             (organization_id,),
         ).fetchall()
     return {row[0] for row in rows}
 
 
 def reviewed(organization_id: UUID, pool_id: UUID) -> list[UUID]:
-    """Accounts whose demotion stands, although a review has decided about the quota since."""
+    """Accounts of which units left, although a review has decided about the quota since."""
     with server_cursor() as cursor:
         rows = cursor.execute(_REVIEWED, (organization_id, pool_id)).fetchall()
     return [row[0] for row in rows]

@@ -64,7 +64,8 @@ class ReclaimState(models.Model):
 
     `units` left it by the last demotion. `until`: end of that one's cooldown, or of the
     justification. `due_at`: earliest demotion of what is watched. Use before `judged_from` says
-    nothing any more. `demotions`, `justifications`: how often.
+    nothing any more. `demotions`, `justifications`: how often. `undecided`: units that left by
+    demotions of which nobody has decided, the last one `left_at`; `whole`: the guarantee before.
     """
 
     pk = models.CompositePrimaryKey("organization_id", "account_id", "pool_id")
@@ -83,6 +84,9 @@ class ReclaimState(models.Model):
     judged_from = models.DateTimeField(null=True)
     demotions = models.IntegerField()
     justifications = models.IntegerField()
+    undecided = models.BigIntegerField()
+    whole = models.BigIntegerField(null=True)
+    left_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "preemption_reclaimstate"

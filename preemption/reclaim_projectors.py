@@ -41,11 +41,14 @@ _DROP = "DELETE FROM preemption_reclaimrule WHERE organization_id = %b AND pool_
 _STATE = """
 INSERT INTO preemption_reclaimstate AS s (organization_id, account_id, pool_id, state, at,
     guarantee, units, utilisation, p95, in_use, due_at, until, judged_from, demotions,
-    justifications)
+    justifications, undecided, whole, left_at)
 VALUES (%(organization)b, %(account)b, %(pool)b, %(state)b::text, %(at)b, %(guarantee)b,
     coalesce(%(units)b::bigint, 0), %(utilisation)b::numeric, %(p95)b::bigint, %(in_use)b::bigint,
     %(due_at)b::timestamptz, %(until)b::timestamptz, %(until)b::timestamptz,
-    (%(state)b::text = 'demoted')::int, (%(state)b::text = 'justified')::int)
+    (%(state)b::text = 'demoted')::int, (%(state)b::text = 'justified')::int,
+    CASE %(state)b::text WHEN 'demoted' THEN %(units)b::bigint ELSE 0 END,
+    CASE %(state)b::text WHEN 'demoted' THEN %(guarantee)b::bigint + %(units)b::bigint END,
+    CASE %(state)b::text WHEN 'demoted' THEN %(at)b::timestamptz END)
 ON CONFLICT (organization_id, account_id, pool_id) DO UPDATE SET
     state = excluded.state, at = excluded.at, guarantee = excluded.guarantee,
     units = CASE WHEN excluded.state IN ('demoted', 'restored', 'returned') THEN excluded.units
@@ -55,7 +58,16 @@ ON CONFLICT (organization_id, account_id, pool_id) DO UPDATE SET
     due_at = excluded.due_at, until = coalesce(excluded.until, s.until),
     judged_from = coalesce(excluded.judged_from, s.judged_from),
     demotions = s.demotions + excluded.demotions,
-    justifications = s.justifications + excluded.justifications
+    justifications = s.justifications + excluded.justifications,
+    undecided = CASE excluded.state WHEN 'returned' THEN 0
+        WHEN 'restored' THEN greatest(0, s.undecided - excluded.units)
+        ELSE s.undecided + excluded.undecided END,
+    whole = CASE WHEN excluded.state = 'returned'
+        OR excluded.state = 'restored' AND s.undecided <= excluded.units THEN NULL
+        ELSE coalesce(s.whole, excluded.whole) END,
+    left_at = CASE WHEN excluded.state = 'returned'
+        OR excluded.state = 'restored' AND s.undecided <= excluded.units THEN NULL
+        ELSE coalesce(excluded.left_at, s.left_at) END
 """
 
 

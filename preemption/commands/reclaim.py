@@ -61,6 +61,7 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
     reclaiming.hold(unit, pool_id=command.pool_id)
     if loading.rule(here, command.pool_id) != pool_rule:
         wanted = []  # judged by a rule that holds no more: the next run judges anew
+    spared = loading.spared(here, command.pool_id, pool_rule, now=now) if wanted else set()
     stands = loading.standings(here, command.pool_id)
     settled = _settle_reviewed(unit, command.pool_id, stands)
     held = loading.in_use_now(here, command.pool_id, now=now)
@@ -79,6 +80,8 @@ def run_reclaim(command: RunReclaim, unit: Unit) -> Reclaimed:
                     **place, guarantee=one.units, request_id=stage.request_id, until=stage.end
                 )
             )
+        elif stage.name != "cleared" and one.account_id in spared:
+            continue  # justified, or serving, since it was judged
         elif stage.name == "demoted":
             idle.append(_Idle(one, stage, in_use))
         else:
@@ -103,21 +106,27 @@ def _settle_reviewed(unit: Unit, pool_id: UUID, stands: dict[UUID, Standing]) ->
     for account_id in reviewed:
         place = {"pool_id": pool_id, "account_id": account_id}
         stood = stands[account_id]
-        guarantee = reclaiming.guarantee_of(unit, **place)
-        whole = stood.guarantee + stood.units
-        if guarantee is None or guarantee >= whole:
-            kept = whole if guarantee is None else guarantee
-            unit.record(ev.GuaranteeRestored(**place, guarantee=kept, units=stood.units))
+        guarantee = reclaiming.base_of(unit, **place)
+        back = stood.undecided - _missing(stood, guarantee)
+        if back and loading.limit_stands(unit.organization_id, **place, since=stood.left_at):
+            reclaiming.narrow(unit, **place, units=back)
+        if back == stood.undecided:
+            unit.record(ev.GuaranteeRestored(**place, guarantee=guarantee, units=back))
         else:
             _return(unit, place, stood, guarantee)
     return len(reviewed)
 
 
+def _missing(stood: Standing, guarantee: int) -> int:
+    """Undecided units that are not in the guarantee again, by whatever way they came back."""
+    whole = stood.guarantee + stood.undecided if stood.whole is None else stood.whole
+    return max(0, min(stood.undecided, whole - guarantee))
+
+
 def _return(unit: Unit, place: dict, stood: Standing, guarantee: int) -> UUID | None:
-    parent = reclaiming.hand_up(unit, **place, units=stood.units)
-    unit.record(
-        ev.GuaranteeReturned(**place, guarantee=guarantee, units=stood.units, parent_id=parent)
-    )
+    units = _missing(stood, guarantee)
+    parent = reclaiming.hand_up(unit, **place, units=units) if units else None
+    unit.record(ev.GuaranteeReturned(**place, guarantee=guarantee, units=units, parent_id=parent))
     return parent
 
 
@@ -248,8 +257,7 @@ def restore_quota(command: RestoreQuota, unit: Unit) -> DemotionDecided:
             facts={"until": None if stands.until is None else stands.until.isoformat()},
         )
     # What the account was granted since is no second time given.
-    now = reclaiming.guarantee_of(unit, **place)
-    missing = stands.units if now is None else stands.guarantee + stands.units - now
+    missing = stands.guarantee + stands.units - reclaiming.base_of(unit, **place)
     units = max(0, min(stands.units, missing))
     guarantee = reclaiming.give_back(unit, **place, units=units)
     unit.record(ev.GuaranteeRestored(**place, guarantee=guarantee, units=stands.units))
@@ -264,10 +272,8 @@ def return_quota(command: ReturnQuota, unit: Unit) -> DemotionDecided:
     stands = _demoted(unit, place, done="returned")
     if isinstance(stands, DemotionDecided):
         return stands
-    parent = reclaiming.hand_up(unit, **place, units=stands.units)
-    guarantee = reclaiming.guarantee_of(unit, **place)
-    left = stands.guarantee if guarantee is None else guarantee
-    unit.record(ev.GuaranteeReturned(**place, guarantee=left, units=stands.units, parent_id=parent))
+    left = reclaiming.base_of(unit, **place)
+    parent = _return(unit, place, stands, left)
     return DemotionDecided(changed=True, guarantee=left, parent_id=parent)
 
 
@@ -279,10 +285,13 @@ def _demoted(unit: Unit, place: dict, *, done: str) -> Standing | DemotionDecide
     """
     guarantee = reclaiming.guarantee_of(unit, **place)
     stands = loading.standings(unit.organization_id, place["pool_id"]).get(place["account_id"])
+    if stands is not None and stands.undecided and done == "returned":
+        return stands
     if stands is not None and stands.state == done:
         left = stands.guarantee if guarantee is None else guarantee
         return DemotionDecided(changed=False, guarantee=left)
-    if stands is None or stands.state != "demoted":
+    reviewed = loading.reviewed(unit.organization_id, place["pool_id"])
+    if stands is None or stands.state != "demoted" or place["account_id"] in reviewed:
         raise Refused(
             "not_demoted",
             "Nothing was taken from this guarantee, or that is decided. See its history.",

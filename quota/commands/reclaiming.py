@@ -26,6 +26,23 @@ def guarantee_of(unit: Unit, *, pool_id: UUID, account_id: UUID) -> int | None:
     return None if cell.temporary else cell.quota.guaranteed
 
 
+def base_of(unit: Unit, *, pool_id: UUID, account_id: UUID) -> int:
+    """The guarantee that is for good, under lock: what a temporary quota returns to."""
+    return open_books(unit, (pool_id,)).of[pool_id].cell(account_id).base.guaranteed
+
+
+def narrow(unit: Unit, *, pool_id: UUID, account_id: UUID, units: int) -> None:
+    """Take units out of a borrowing limit: what a demotion let be borrowed is guaranteed again.
+    Nothing where the limit does not hold so many, or a temporary quota runs."""
+    book = open_books(unit, (pool_id,)).of[pool_id]
+    cell = book.cell(account_id)
+    limit = cell.quota.borrowing_limit
+    if cell.temporary or limit is None or limit < units:
+        return
+    quota = replace(cell.quota, borrowing_limit=limit - units)
+    record(unit, pool_id, book.set(Wish(account=account_id, quota=quota), at=unit.now))
+
+
 def take_idle(unit: Unit, *, pool_id: UUID, units: Mapping[UUID, int]) -> dict[UUID, int]:
     """Let units leave guarantees, by account. Returns what is left of each; an account whose quota
     may not change now keeps it and is missing."""
