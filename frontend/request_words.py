@@ -147,7 +147,12 @@ def next_step(row: RequestRow, *, asked: Sequence[str], zone: ZoneInfo) -> str:
 
 def _waiting(request: Request, asked: Sequence[str], zone: ZoneInfo) -> str:
     needed, given = request.approvals_needed or 1, len(request.approvals)
-    who = any_of(asked) or "an operator"
+    who = any_of(asked)
+    if not who:
+        return (
+            "Nobody who was asked may decide it any more. The next people up are asked soon; where "
+            "there are none, an operator gives somebody the role approver on this account or above."
+        )
     if needed > 1 and not given:
         said = f"Two different people approve ({who})"
     elif needed > 1:

@@ -301,12 +301,7 @@ def route(
         )
     asked = routing.ask(board, authors=authors, approvals=judged.approvals)
     if len(asked.person_ids) < judged.approvals:
-        raise Refused(
-            "nobody_to_ask",
-            f"This needs the approval of {judged.approvals} other people, and only "
-            f"{len(asked.person_ids)} may give it. Ask an operator to name approvers.",
-            facts={"needed": judged.approvals, "found": len(asked.person_ids)},
-        )
+        raise _nobody_to_ask(board, authors, needed=judged.approvals, found=len(asked.person_ids))
     return (
         ev.RequestRoute(
             approvals=judged.approvals,
@@ -317,6 +312,21 @@ def route(
         ),
         asked.person_ids,
     )
+
+
+def _nobody_to_ask(
+    board: routing.Board, authors: Collection[UUID], *, needed: int, found: int
+) -> Refused:
+    """Fewer people than needed may approve; with the way out for those who ask."""
+    if needed == 1:
+        said = "Somebody else has to approve this, and nobody else may."
+    else:
+        said = f"{needed} other people have to approve this, and "
+        said += "only one may." if found else "nobody else may."
+    operators = frozenset().union(*(level.operator_ids for level in board.levels))
+    who = "Give" if operators & set(authors) else "Ask an operator to give"
+    way_out = f"{who} somebody the role approver on this account or above it."
+    return Refused("nobody_to_ask", f"{said} {way_out}", facts={"needed": needed, "found": found})
 
 
 def provision(unit: Unit, request: Request, books: Books) -> Request:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -65,7 +65,8 @@ class Ground:
 def usual_end(start: datetime, zone: ZoneInfo) -> datetime:
     """Six weeks on, at the midnight that follows, as a clock of the zone shows it."""
     day = (start + USUAL_LENGTH).astimezone(zone).date()
-    return datetime(day.year, day.month, day.day, tzinfo=zone)
+    # In UTC, as some zones skip a midnight in spring.
+    return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
 
 
 class RequestForm(forms.Form):

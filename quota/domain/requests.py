@@ -35,6 +35,10 @@ STALE_START = timedelta(hours=1)
 """A start that lies back less than this is "now": the form was open for a while."""
 
 
+CLOCK_BACK = timedelta(hours=1)
+"""What the clocks of an organization may be put back by within a period."""
+
+
 class Kind(StrEnum):
     """What is asked; see the module."""
 
@@ -116,10 +120,14 @@ class Terms:
         return max(now, self.starts_at) if self.starts_at else now
 
     def days(self, now: datetime) -> int | None:
-        """Length of the period in days, rounded up; None: open."""
+        """Length of the period in days, rounded up; None: open. The hour by which clocks are put
+        back in autumn makes no day of its own: eight weeks are 56 days."""
         if self.ends_at is None:
             return None
-        return -((self.begins(now) - self.ends_at) // timedelta(days=1))
+        length = self.ends_at - self.begins(now)
+        if length <= timedelta():
+            return length // timedelta(days=1)
+        return max(1, -((CLOCK_BACK - length) // timedelta(days=1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,7 +289,7 @@ def _period(terms: Terms, now: datetime, limits: Limits) -> Iterator[Invalid]:
         longest = limits.days_max
         if terms.kind == Kind.JUSTIFICATION:
             longest = limits.justification_days_max
-        if longest is not None and end - terms.begins(now) > timedelta(days=longest):
+        if longest is not None and terms.days(now) > longest:
             yield _too_long(longest)
 
 

@@ -15,8 +15,8 @@ from quota.domain.requests import State
 from quota.queries.inbox import inbox
 from tenancy.commands.people import AddPerson, LinkLogin
 from tenancy.models import User
-from tests.quota.requests.conftest import DAY
-from tests.world import NOW
+from tests.quota.requests.conftest import DAY, Desk
+from tests.world import NOW, tenant
 
 HOUR = timedelta(hours=1)
 
@@ -284,6 +284,31 @@ def test_without_two_humans_nobody_is_asked(desk):
         desk.ask("nlp", 100)
     assert refusal.value.code == "nobody_to_ask"
     assert desk.ask("nlp", 60).asked_ids == (people["petra"],)
+
+
+def test_the_only_operator_who_asks_alone_reads_the_way_out(db):
+    """Neither leads nor approvers: nobody grants it to themselves, and it is said what to do."""
+    place = tenant("lone")
+    place.account("lab")
+    place.person("olga")
+    place.role("olga", "operator")
+    place.pool("h100")
+    alone = Desk(place)
+    asked = {"by": "olga", "kind": "new", "ends_at": NOW + 30 * DAY}
+    assert alone.ask("lab", 8, **asked).state == State.PROVISIONED, (
+        "the policy grants what is small"
+    )
+    with pytest.raises(Refused) as refusal:
+        alone.ask("lab", 90, **asked | {"kind": "raise", "ends_at": None})
+    assert refusal.value.code == "nobody_to_ask"
+    assert refusal.value.detail == (
+        "Somebody else has to approve this, and nobody else may. Give somebody the role approver "
+        "on this account or above it."
+    )
+    place.person("rita")
+    place.role("rita", "approver")
+    waiting = alone.ask("lab", 90, **asked | {"kind": "raise", "ends_at": None})
+    assert alone.approve(waiting, by="rita").state == State.PROVISIONED
 
 
 def test_nobody_is_their_own_delegate(desk):

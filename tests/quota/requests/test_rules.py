@@ -1,9 +1,10 @@
 """The rules of requests without a database, tried on whatever Hypothesis thinks of."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -393,3 +394,32 @@ def test_a_history_by_hand_makes_the_request():
     assert [one.reviewer_id for one in request.approvals] == [uid(3), uid(4)]
     assert request.state == State.PROVISIONED
     assert request.drafted_at == request.submitted_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "days"),
+    [
+        ((2026, 9, 7), (2026, 11, 2), 56),  # over the hour put back in autumn
+        ((2026, 3, 2), (2026, 4, 27), 56),  # over the hour put forward in spring
+        ((2026, 10, 25), (2026, 10, 26), 1),  # the day of 25 hours itself
+        ((2026, 3, 29), (2026, 3, 30), 1),  # the day of 23 hours itself
+        ((2026, 1, 1), (2026, 1, 1, 0, 30), 1),
+        ((2026, 1, 1), (2026, 1, 3, 12), 3),
+        ((2026, 1, 2), (2026, 1, 1), -1),
+    ],
+)
+def test_days_of_a_period_are_those_of_the_calendar(start, end, days):
+    zone = ZoneInfo("Europe/Berlin")
+    starts_at, ends_at = (datetime(*one, tzinfo=zone).astimezone(UTC) for one in (start, end))
+    asked = Terms(
+        account_id=uid(1),
+        pool_id=uid(2),
+        kind="boost",
+        units=8,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        purpose="train",
+    )
+    assert asked.days(starts_at) == days
+    if days > 0:
+        assert not problems(asked, now=starts_at, limits=Limits(days_max=days))
