@@ -11,7 +11,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from accounting import allocated_usage, budget_rounds, partitions
+from accounting import allocated_usage, budget_rounds, figure_rounds, partitions
 from accounting.commands.statements import CloseMonth
 from accounting.commands.usage import SettleUsage
 from accounting.exports import files, making, scheduling
@@ -23,6 +23,7 @@ from ledger.types import SYSTEM
 SETTLE_SECONDS: Final = 60
 CLOSE_SECONDS: Final = 50
 WATCH_SECONDS: Final = 3000
+REFRESH_SECONDS: Final = 300
 EXPORT_QUEUE: Final = "exports"
 EXPORT_SECONDS: Final = 3_600
 PARTITIONS_AHEAD: Final = timedelta(days=92)
@@ -78,6 +79,30 @@ def watch_budgets() -> None:
 def watch_budgets_of(organization_id: str) -> None:
     """Draw an organization's costs by day and record which of its budgets speak up."""
     budget_rounds.look(UUID(organization_id), now=datetime.now(UTC))
+
+
+@shared_task
+def refresh_figures() -> None:
+    """Hand every organization's figures of large months out on their own."""
+    for organization_id in scope.organization_ids():
+        with scope.reading(organization_id):
+            months = figure_rounds.stale_months(organization_id)
+        if months:
+            refresh_figures_of.apply_async(
+                (str(organization_id),), queue="exports", expires=REFRESH_SECONDS
+            )
+
+
+@shared_task
+def refresh_figures_of(organization_id: str) -> None:
+    """Draw an organization's figures that an act has made old."""
+    figure_rounds.refresh(UUID(organization_id), now=datetime.now(UTC))
+
+
+@shared_task
+def draw_month_of(organization_id: str, month: str) -> None:
+    """Draw the costs and figures of a month that somebody asked for."""
+    figure_rounds.draw(UUID(organization_id), date.fromisoformat(month), now=datetime.now(UTC))
 
 
 @shared_task

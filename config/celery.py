@@ -75,6 +75,11 @@ BEAT_TABLE: Final[dict[str, dict[str, Any]]] = {
         "schedule": crontab(minute=25),  # hourly: alerts the day it happens
         "options": {"expires": 3000},
     },
+    "figures-stale": {
+        "task": "accounting.tasks.refresh_figures",
+        "schedule": 300,
+        "options": {"expires": 300},
+    },
     "exports-waiting": {
         "task": "accounting.tasks.make_exports",
         "schedule": 60,

@@ -63,6 +63,7 @@ urlpatterns = [
         organization_month.organization_month,
         name="organization_month",
     ),
+    path("showback/compute", organization_month.compute_month, name="compute_month"),
     path("showback/comparison", comparison.comparison, name="comparison"),
     path("settings/comparison", comparison.comparison_policy, name="comparison_policy"),
     path("showback/tags", tags.tags, name="tags"),

@@ -59,16 +59,25 @@ FROM (
 """
 
 
-def use_by_hour(organization_id: UUID, pool_id: UUID, *, start: datetime, end: datetime) -> PoolUse:
-    """Use over the full hours of [start, end)."""
+def use_by_hour(
+    organization_id: UUID,
+    pool_id: UUID,
+    *,
+    start: datetime,
+    end: datetime,
+    under: UUID | None = None,
+) -> PoolUse:
+    """Use over the full hours of [start, end). `under`: of accounts at or below this one alone;
+    what is known is the pool's all the same."""
     first = int(start.timestamp()) // HOUR_SECONDS * HOUR_SECONDS
     count = max(0, (int(end.timestamp()) - first) // HOUR_SECONDS)
     with server_cursor() as cursor:
         accounts = [
             row[0]
             for row in cursor.execute(
-                "SELECT id FROM tenancy_account WHERE organization_id = %b ORDER BY id",
-                (organization_id,),
+                "SELECT id FROM tenancy_account WHERE organization_id = %b "
+                "AND (%b::uuid IS NULL OR ancestors @> ARRAY[%b::uuid]) ORDER BY id",
+                (organization_id, under, under),
             )
         ]
         values = {

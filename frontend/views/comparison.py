@@ -12,6 +12,7 @@ from accounting.commands.comparison import SetComparisonPolicy
 from accounting.domain import statements
 from accounting.domain.comparison import EVERYTHING, FIGURES, Comparison, shown_figures
 from accounting.queries import comparison as queries
+from accounting.queries import statements as closes
 from frontend import parameters
 from frontend.forms.fields import reason
 from frontend.forms.sending import Sent, form_status, send
@@ -50,11 +51,14 @@ def comparison(request: PageRequest) -> HttpResponse:
     found = queries.comparison(
         here.id, root, first, allowed=policy, accounts=led, by=by, now=here.now
     )
+    close = closes.close(here.id, first)
+    is_closed = close is not None and close.state == "closed"
     return render(
         request,
         "showback/comparison.html",
         {
             "month": first,
+            "is_closed": is_closed,
             "previous": statements.month_before(first),
             "next": None if first >= here.today.replace(day=1) else statements.month_after(first),
             "figures": [(name, FIGURE_WORDS[name]) for name in figures],

@@ -1,19 +1,26 @@
 """A month of the whole organization, for finance."""
 
+from datetime import timedelta
 from typing import Any
 
-from django.http import HttpResponse
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
+from accounting import tasks
 from accounting.domain import statements
+from accounting.queries import month_figures
 from accounting.queries import organization_month as months
 from accounting.queries import showback as queries
 from accounting.queries import statements as closes
 from frontend import parameters, showback_charts
 from frontend.pages import PageRequest, page, render
+from ledger import scope
 from tenancy.domain.roles import RATE_WRITE, READ
 
 DEPARTMENTS_SHOWN = 200
+ASKED_AGAIN = timedelta(minutes=1)
 UNRATED_SHOWN = 20
 
 
@@ -63,9 +70,33 @@ def organization_month(request: PageRequest) -> HttpResponse:
             ),
             "closing": rows[0] if rows and rows[0].state == "closing" else None,
             "turn": turn,
+            "may_compute": True,
             "may_close": here.may(RATE_WRITE, root),
         },
     )
+
+
+@require_POST
+@page(reads=False)
+def compute_month(request: PageRequest) -> HttpResponse:
+    """Have the figures of a large open month computed now, by a worker."""
+    here = request.page
+    root = here.organization.root_account_id
+    with scope.reading(here.id):
+        here.require(READ, root)
+        first = parameters.month(request.POST, today=here.today)
+        drawn = month_figures.figures(here.id, root, first, now=here.now)
+    if drawn is None or drawn.state == "closed":
+        messages.info(request, f"{first:%Y-%m} is computed at every look anyway.")
+    elif (waited := here.now - drawn.as_of) < ASKED_AGAIN:
+        left = (ASKED_AGAIN - waited).seconds + 1
+        messages.info(request, f"It was computed just now. Ask again in {left} seconds.")
+    else:
+        tasks.draw_month_of.apply_async(
+            (str(here.id), first.isoformat()), queue="exports", expires=tasks.REFRESH_SECONDS
+        )
+        messages.success(request, "It is being computed. Look again in a minute.")
+    return HttpResponseRedirect(f"{reverse('organization_month')}?month={first:%Y-%m}")
 
 
 def _unrated(found: months.Month, names: dict[Any, str]) -> list[tuple[str, str, Any]]:

@@ -121,6 +121,7 @@ def showback(request: PageRequest) -> HttpResponse:
             "cells": [(cell, _tag_with(cell, by)) for cell in cells],
             "sees_all": here.may(READ, here.organization.root_account_id),
             "expected": wide.expected(here.id, found, now=here.now),
+            "may_compute": here.may(READ, here.organization.root_account_id),
             "may_compare": TEAM_COMPARE in here.held,
             "may_tag": here.may(USE_TAG, account.id),
             "cells_left": cell_count - len(cells),

@@ -3,6 +3,8 @@
 from datetime import date, timedelta
 from decimal import Decimal
 
+from accounting import month_figures
+from accounting.commands.comparison import SetComparisonPolicy
 from accounting.commands.exports import FinishExport, RequestExport, SetExportSchedule
 from accounting.commands.statements import (
     AgreeCommitment,
@@ -11,8 +13,8 @@ from accounting.commands.statements import (
     SetStatementTerms,
     StartClose,
 )
-from accounting.commands.comparison import SetComparisonPolicy
 from accounting.commands.taggings import TagUsage, UseChosen
+from accounting.queries import month_figures as queries
 from tests.accounting import sample_rates
 from tests.world import NOW, Tenant, record
 
@@ -60,3 +62,9 @@ def exported(tenant: Tenant) -> None:
     tenant.run(FinishExport(export_id=made.export_id, **facts))
     schedule = SetExportSchedule(account_id=tenant.accounts["nlp"], files=(("lines", "csv"),))
     tenant.run(schedule)
+
+
+def let_small_be_large(monkeypatch) -> None:
+    """Every month is large, and every account wide."""
+    monkeypatch.setattr(month_figures, "LARGE_LINES", 0)
+    monkeypatch.setattr(queries, "LARGE_LINES", 0)

@@ -4,14 +4,17 @@ import random
 from datetime import timedelta
 from decimal import Decimal
 
+import psycopg
 import pytest
 
-from accounting import month_figures as drawing
+from accounting import figure_rounds
 from accounting.commands.statements import CloseMonth, GrantCredit, StartClose
+from accounting.domain.comparison import EVERYTHING
 from accounting.queries import comparison, glance, month_figures, organization_month, wide_months
 from accounting.queries import showback as live
 from ledger import scope
 from tests.accounting.budgets.sample_budgets import SINCE, look
+from tests.accounting.sample_statements import let_small_be_large
 from tests.accounting.statements.test_close import NOVEMBER
 from tests.accounting.statements.test_guarantees import promise
 from tests.accounting.statements.test_rating import OCTOBER, publish
@@ -24,9 +27,7 @@ TIERS = ("guaranteed", "borrowed", "spot")
 
 @pytest.fixture
 def small_is_large(monkeypatch):
-    """Every month is large, and every account wide."""
-    monkeypatch.setattr(drawing, "LARGE_LINES", 0)
-    monkeypatch.setattr(month_figures, "LARGE_LINES", 0)
+    let_small_be_large(monkeypatch)
 
 
 @pytest.fixture(params=(1, 2))
@@ -195,3 +196,58 @@ def test_small_months_have_no_figures(place):
     with scope.reading(place.id):
         for month in (OCTOBER, NOVEMBER):
             assert month_figures.figures(place.id, place.root, month, now=LATER) is None
+
+
+def test_what_somebody_does_makes_figures_old(place, small_is_large):
+    def stale() -> list:
+        with scope.reading(place.id):
+            return figure_rounds.stale_months(place.id)
+
+    look(place)
+    assert stale() == []
+    credit = GrantCredit(account_id=place.accounts["nlp"], amount=Decimal(5))
+    place.run(credit, reason="t", now=NOW + timedelta(minutes=5))
+    assert stale() == [OCTOBER, NOVEMBER]
+    assert figure_rounds.refresh(place.id, now=NOW + timedelta(minutes=6)) == 2
+    assert stale() == []
+    close(place, now=NOW + timedelta(minutes=7))
+    assert stale() == [OCTOBER]
+    figure_rounds.refresh(place.id, now=NOW + timedelta(minutes=8))
+    assert stale() == []
+    # Of two at once, the later to get its turn finds it done.
+    figure_rounds.draw(place.id, NOVEMBER, now=NOW + timedelta(minutes=5))
+    with scope.reading(place.id):
+        found = month_figures.figures(place.id, place.root, NOVEMBER, now=LATER)
+        assert found.as_of == NOW + timedelta(minutes=6)
+
+
+def questions(place: Tenant, monkeypatch) -> int:
+    """How many statements the pages send: by the driver, since most go past Django."""
+    seen = []
+    plain = psycopg.Cursor.execute
+
+    def counted(cursor, *arguments, **options):
+        seen.append(arguments)
+        return plain(cursor, *arguments, **options)
+
+    with scope.reading(place.id), monkeypatch.context() as patched:
+        patched.setattr(psycopg.Cursor, "execute", counted)
+        names = live.names_of(place.id)
+        new, old = (month_figures.figures(place.id, place.root, month, now=LATER)
+                    for month in (NOVEMBER, OCTOBER))  # fmt: skip
+        organization_month.organization_month(new, old)
+        month_figures.cells(new, ("team", "pool"), names, limit=100)
+        comparison.comparison(place.id, place.root, OCTOBER, allowed=EVERYTHING, accounts=(),
+                              by="utilization", now=LATER)  # fmt: skip
+    return len(seen)
+
+
+def test_more_accounts_ask_no_more_of_the_database(place, small_is_large, monkeypatch):
+    drawn_months(place)
+    few = questions(place, monkeypatch)
+    for n in range(25):
+        place.account(f"more-{n}", under="research")
+        row = record(f"m{n}", start=NOW - DAY, hours=1, account=f"more-{n}")
+        place.use(row, now=NOW + timedelta(minutes=2))
+    look(place, now=LATER)
+    assert questions(place, monkeypatch) == few > 5
