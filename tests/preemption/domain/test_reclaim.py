@@ -100,6 +100,13 @@ def test_a_sudden_end_of_work_is_told_a_third_of_the_window_before():
     assert found == [("watch", 239), ("demoted", 269)]
 
 
+def test_hours_above_the_guarantee_make_up_for_no_idle_ones():
+    # Three hours at nine times the guarantee: 13.75 % of it was used, not 47 %.
+    use = hourly(*[10] * 60, *[900] * 3, *[10] * 300)
+    assert told(100, use) == [("watch", 48), ("demoted", 72)]
+    assert stage("demoted", 100, use).utilisation == Fraction(69 * 10 + 3 * 100, 72 * 100)
+
+
 def test_exactly_the_idle_part_leaves():
     # Ten busy hours in a hundred: p95 is what they need, the mean is 10 %.
     use = hourly(*([10] * 67 + [60] * 5), *[10] * 300)

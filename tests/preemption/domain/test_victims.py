@@ -98,6 +98,38 @@ def test_spot_then_borrowed_p3_then_p2_then_p1_then_a_lower_class() -> None:
     assert ask(everyone, units=20).actions[0].step == "spot"
 
 
+def test_a_claim_within_its_guarantee_has_share_0_whatever_its_side_borrows() -> None:
+    """cv holds lab's own 4 slowly, by right. With 3d's claim vision is as far above its guarantee
+    as nlp; it is nlp's fast units that use what 3d was promised."""
+    promised = {"lab": 4, "nlp": 12, "vision": 4, "cv": 8, "3d": 6}
+    nested = state(
+        job("base", "nlp", 12, "guaranteed P1"),
+        job("fast", "nlp", 4, "borrowed P1", reclaim_seconds=60),
+        job("cv", "cv", 8, "guaranteed P1"),
+        job("slow", "cv", 8, "borrowed P3", reclaim_seconds=900),
+        capacity=34,
+        quotas={account: Quota(guaranteed=units) for account, units in promised.items()},
+    )
+    claim = ask(nested, "3d", 6)
+    assert took(claim) == [("fast", "checkpoint", 4)]
+    assert (claim.returns_guarantee, claim.within_target, claim.obstacles) == (True, True, ())
+
+
+def test_a_return_that_comes_late_says_what_stood_in_the_way_of_one_in_time() -> None:
+    full = state(
+        job("fast", "vision", 6, "borrowed P3"),
+        job("slow", "vision", 30, "borrowed P3", reclaim_seconds=900, min_units=1),
+        job("base", "vision", 24, "guaranteed P2"),
+        FILL,
+        policy=BudgetPolicy(pool_share=Fraction(5, 90)),
+    )
+    late = ask(full, "nlp", 5)
+    assert (took(late), late.within_target) == ([("slow", "shrink", 5)], False)
+    assert codes(late) >= {"pool_budget"}
+    in_time = ask(replace(full, policy=FREE), "nlp", 5)
+    assert (took(in_time), in_time.obstacles) == ([("fast", "checkpoint", 6)], ())
+
+
 def test_what_is_free_needs_no_plan() -> None:
     found = ask(state(FILL, capacity=90))
     assert (found.outcome, found.actions, found.free_units) == ("plan", (), 10)

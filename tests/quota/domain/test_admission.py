@@ -52,8 +52,9 @@ def ask(
     pool: Pool = POOL,
     occupants: tuple[Occupant, ...] = (),
     policy: AdmissionPolicy | None = None,
+    quotas: dict[str, Quota] = QUOTAS,
 ) -> list[Verdict]:
-    state = PoolState(pool=pool, quotas=QUOTAS, holdings=holdings or {}, occupants=occupants)
+    state = PoolState(pool=pool, quotas=quotas, holdings=holdings or {}, occupants=occupants)
     return list(
         decide(accounts=ACCOUNTS, pools={"h100": state}, requests=requests, now=NOW, policy=policy)
     )
@@ -194,6 +195,25 @@ class TestReclaimability:
         assert tier_and_units(most) == ("borrowed", 80)
         (verdict,) = ask(job(units=81, reclaim_seconds=301))
         assert reasons(verdict) == [(None, "reclaim_target", 1)]
+
+    def test_slow_units_reach_no_guarantee_beyond_a_borrowing_limit(self) -> None:
+        """science's own 60 are not research's to have, so they cover nothing below it."""
+        hard = {**QUOTAS, "science": Quota(guaranteed=60), "research": Quota(borrowing_limit=0)}
+        (fast,) = ask(job(units=40), quotas=hard)
+        assert tier_and_units(fast) == ("borrowed", 40)
+        (slow,) = ask(job(units=40, reclaim_seconds=301), quotas=hard)
+        assert reasons(slow) == [(None, "reclaim_target", 20)]
+
+    @pytest.mark.parametrize("more", [{}, {"tier": "guaranteed"}, {"priority_class": "P0"}])
+    def test_a_guarantee_that_those_below_hold_slowly_is_in_use(self, more: dict[str, str]) -> None:
+        """By right: were research let in on idle guarantees of others, a claim would find its units
+        within a guarantee, and vision's slow ones instead."""
+        slow = {"vision": Holding(borrowed=80, slow_borrowed=80)}
+        (verdict,) = ask(job(account="research", units=10, **more), holdings=slow)
+        assert (None, "reclaim_target", 10) in reasons(verdict)
+        fast = {"vision": Holding(borrowed=80)}
+        (verdict,) = ask(job(account="research", units=10, **more), holdings=fast)
+        assert tier_and_units(verdict) == ("guaranteed", 10)
 
     def test_slow_spot_has_only_what_is_not_promised(self) -> None:
         first, second = ask(

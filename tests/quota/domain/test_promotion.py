@@ -54,6 +54,13 @@ def test_spot_rises_as_far_as_it_can() -> None:
     ) == [("first", "guaranteed"), ("second", "borrowed")]
 
 
+def test_a_guarantee_that_slow_units_hold_is_theirs_to_rise_to() -> None:
+    held = Holding(borrowed=25, slow_borrowed=20)
+    assert rise(allocation("fast", 5, "borrowed", 1), a=held) == []
+    slow = allocation("slow", 20, "borrowed", 2, reclaim_seconds=900)
+    assert rise(slow, a=held) == [("slow", "guaranteed")]
+
+
 def test_nobody_rises_while_the_guarantee_is_in_use() -> None:
     assert rise(allocation("j", 5, "borrowed", 1), a=Holding(guaranteed=16, borrowed=5)) == []
 
