@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from quota.commands.quotas import SetQuota
-from quota.commands.requests import Comment, SaveDraft, Submit
+from quota.commands.requests import Attach, Comment, SaveDraft, Submit
 from quota.commands.reviews import ApproveLess, AskChanges, Reject
 from quota.domain.requests import Terms
 from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
@@ -218,6 +218,20 @@ def test_who_is_mentioned_is_found_by_keyboard(page: Page, sign_in: Callable, te
     field.fill("Mail me at a@pe")
     page.wait_for_timeout(300)
     expect(people).not_to_be_visible()
+
+
+def test_one_long_word_makes_no_page_wider(
+    new_page: Callable[..., Page], sign_in: Callable, team: Team
+):
+    word = "W" * 400
+    it = team.run(Submit(terms=team.terms(purpose=word))).request_id
+    team.run(Comment(request_id=it, text=f"{word} @petra", mentioned_ids=()))
+    team.run(Attach(request_id=it, name=f"{'n' * 110}.txt", content=b"plan"))
+    page = new_page(viewport={"width": 390, "height": 844})
+    sign_in(page, team.place, "petra")
+    for address in (f"/requests/{it}", f"/requests/{it}/decide", "/reviews", "/notices"):
+        page.goto(address)
+        assert_no_sideways_scroll(page)
 
 
 def test_words_and_files(page: Page, sign_in: Callable, team: Team):
