@@ -221,7 +221,10 @@ _HELD = """
 SELECT account_id, sum(units)::bigint, bool_or(priority_class = 'P0') FROM quota_allocation
 WHERE organization_id = %b AND pool_id = %b AND lapses_at > %b GROUP BY account_id
 """
-_TREE = "SELECT id, parent_id, ancestors FROM tenancy_account WHERE organization_id = %b"
+_TREE = """
+SELECT a.id, a.parent_id, a.ancestors FROM tenancy_account a WHERE a.organization_id = %b
+"""
+_UNDER = "    AND a.ancestors @> ARRAY[%b::uuid]"
 # A run looks back so far: a P0 job exempts until it is out of sight.
 _SERVING = """
 SELECT account_id, lower(seen), upper(seen) FROM (
@@ -248,28 +251,35 @@ def guarantees(
     start: datetime,
     now: datetime,
     also: Mapping[UUID, int] | None = None,
+    under: UUID | None = None,
 ) -> PoolGuarantees:
     """Guarantees of a pool with their use over the full hours of [start, now).
 
     Args:
         also: accounts that are looked at as if they were promised so many units, where they have
             no guarantee now: it may have left them whole.
+        under: only of accounts at or below this one; what is above does not bear on them.
     """
     here = (organization_id, pool_id)
     with server_cursor() as cursor:
-        rows = cursor.execute(_GUARANTEES, here).fetchall()
+        below = () if under is None else (under,)
+        rows = cursor.execute(f"{_GUARANTEES}{_UNDER if below else ''}", here + below).fetchall()
         known = {row[0] for row in rows}
         rows += [(one, n, False, start) for one, n in (also or {}).items() if one not in known]
         if not rows:
             return PoolGuarantees(known_until=None)
         held = cursor.execute(_HELD, (*here, now)).fetchall()
-        tree = cursor.execute(_TREE, (organization_id,)).fetchall()
+        tree = cursor.execute(
+            f"{_TREE}{_UNDER if below else ''}", (organization_id, *below)
+        ).fetchall()
+    paths = {account: set(path) for account, _, path in tree}
     serving = _serving(here, look_back(pool_rule), start=start, now=now)
     reasons = _reasons(here, start=start, now=now)
-    use = use_by_hour(organization_id, pool_id, start=start, end=now)
+    use = use_by_hour(organization_id, pool_id, start=start, end=now, under=under)
     promised = {account: units for account, units, *_ in rows}
-    counted = _counted(use, tree, promised, {account: units for account, units, _ in held})
-    paths = {account: set(path) for account, _, path in tree}
+    counted = _counted(
+        use, tree, promised, {account: units for account, units, _ in held if account in paths}
+    )
     served: dict[UUID, list[Window]] = defaultdict(list)
     for account, windows in serving.items():
         for above in paths.get(account, ()):
@@ -329,7 +339,8 @@ def spared(
     here = (organization_id, pool_id)
     seen = look_back(pool_rule)
     justified = set(_reasons(here, start=now, now=now))
-    serving = set(_serving(here, seen, start=now - seen, now=now))
+    found = _serving(here, seen, start=now, now=now)
+    serving = {account for account, windows in found.items() if _holds(windows, now)}
     if not serving:
         return justified
     with server_cursor() as cursor:

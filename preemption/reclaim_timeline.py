@@ -95,7 +95,13 @@ def timeline(
     if not most:
         return Timeline(steps=(), promised=promised, guarantee=None, need=None, left_alone=None)
     pool = loading.guarantees(
-        organization_id, pool_id, pool_rule, start=since, now=now, also={account_id: most}
+        organization_id,
+        pool_id,
+        pool_rule,
+        start=since,
+        now=now,
+        also={account_id: most},
+        under=account_id,
     )
     one = pool.of.get(account_id)
     if one is None:
