@@ -4,11 +4,8 @@ The records are put into the table as they are by SQL, for what is measured is w
 """
 
 import statistics
-import time
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -17,8 +14,9 @@ from accounting import closed_usage, partitions, statement_month, statement_rati
 from accounting.commands.rates import PriceWish, PublishRateCard
 from accounting.commands.statements import CloseMonth, StartClose
 from accounting.queries import showback
-from bench import budgets
+from bench import budgets, money_pages
 from bench.measure import Report, median_seconds, seconds
+from bench.money_pages import in_database
 from bench.world import POOLS, GrowTree
 from ledger import scope
 from ledger.execution import Context, execute
@@ -86,10 +84,13 @@ def run(report: Report, superuser_url: str, *, rows: int) -> None:
     with scope.reading(organization_id):
         accounts = _accounts(organization_id)
     budgets.run(report, organization_id, accounts, month=MONTH, begun=START + timedelta(1), now=NOW)
+    opened, closed = NOW + timedelta(minutes=1), NOW + timedelta(minutes=2)
+    money_pages.run(report, organization_id, root, month=MONTH, now=opened)
     report.add("close of the month, with its parts", seconds(lambda: _close(organization_id)), "s")
+    money_pages.run(report, organization_id, root, month=MONTH, now=closed)
     for name, details, bound in (("at a glance", (), 100), ("by person", ("person",), None)):
         inside = statistics.median(
-            _in_database(lambda d=details: _look(organization_id, root, *d)) for _ in range(ROUNDS)
+            in_database(lambda d=details: _look(organization_id, root, *d)) for _ in range(ROUNDS)
         )
         look = median_seconds(lambda d=details: _look(organization_id, root, *d), rounds=ROUNDS)
         report.add(f"the closed month {name}, in the database", inside * 1000, "ms", at_most=bound)
@@ -102,31 +103,10 @@ def _empty(superuser_url: str, organization_id: UUID) -> None:
     transaction alone."""
     with psycopg.connect(superuser_url) as connection:
         connection.execute("SET LOCAL session_replication_role = replica")
-        for name in ("usagerecord", "usageday", "statementline", "statementpart"):
+        for name in ("usagerecord", "usageday", "statementline", "statementpart", "monthsum"):
             connection.execute(
                 f"DELETE FROM accounting_{name} WHERE organization_id = %s", (organization_id,)
             )
-
-
-def _in_database(work: Callable[[], object]) -> float:
-    """How long statements take while some work is done."""
-    spent = 0.0
-    execute_one = psycopg.Cursor.execute
-
-    def timed(*arguments: Any, **options: Any) -> Any:
-        nonlocal spent
-        start = time.perf_counter()
-        try:
-            return execute_one(*arguments, **options)
-        finally:
-            spent += time.perf_counter() - start
-
-    psycopg.Cursor.execute = timed  # type: ignore[method-assign]
-    try:
-        work()
-    finally:
-        psycopg.Cursor.execute = execute_one  # type: ignore[method-assign]
-    return spent
 
 
 def _organization() -> tuple[UUID, UUID]:
