@@ -24,8 +24,8 @@ from accounting.exports.tables import (
     MadeTable,
     SqlTable,
     Table,
-    guarded_in_sql,
     month,
+    named,
     names_in_sql,
 )
 from accounting.queries import statements as queries
@@ -173,25 +173,21 @@ def _place(extent: Extent) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- as columns
-_TAIL = f"""
+# One table in the order of its key: nothing is joined and nothing sorted.
+_TAIL = """
 FROM accounting_statementline l
-JOIN (SELECT account_id, above, text, {guarded_in_sql("text")} AS cell FROM (
-    SELECT d.account_id, d.above, (SELECT string_agg(
-        coalesce(%(renamed)s::jsonb->>k.id::text, k.name), '/' ORDER BY a.n)
-        FROM unnest(d.above) WITH ORDINALITY a(id, n)
-        JOIN tenancy_account k ON k.organization_id = %(organization)s AND k.id = a.id) AS text
-    FROM (SELECT DISTINCT account_id, above FROM accounting_statementline
-        WHERE organization_id = %(organization)s AND month = %(month)s
-            AND above @> ARRAY[%(account)s::uuid]) d
-    GROUP BY 1, 2, 3) told
-    GROUP BY 1, 2, 3, 4
-) path ON path.account_id = l.account_id AND path.above = l.above
-{names_in_sql("tenancy_account", "account", "l", RENAMED)}
-{names_in_sql("quota_pool", "pool", "l", join="LEFT JOIN")}
-{names_in_sql("quota_flavor", "flavor", "l", join="LEFT JOIN")}
 WHERE l.organization_id = %(organization)s AND l.month = %(month)s
     AND l.above @> ARRAY[%(account)s::uuid]
 ORDER BY l.chunk, l.line_no
+"""
+_PATHS = """
+SELECT d.above::text AS id, (
+    SELECT string_agg(coalesce(%(renamed)s::jsonb->>k.id::text, k.name), '/' ORDER BY a.n)
+    FROM unnest(d.above) WITH ORDINALITY a(id, n)
+    JOIN tenancy_account k ON k.organization_id = %(organization)s AND k.id = a.id) AS name
+FROM (SELECT DISTINCT above FROM accounting_statementline
+    WHERE organization_id = %(organization)s AND month = %(month)s
+        AND above @> ARRAY[%(account)s::uuid]) d
 """
 
 
@@ -210,13 +206,13 @@ def _columns(places: int) -> list[Column]:
         Column("state", Kind.ID, "'closed'::text"),
         Column("line", Kind.ID, "l.chunk || '-' || l.line_no"),
         Column("account_id", Kind.ID, "l.account_id"),
-        Column("account", text, "account.name", "account.cell"),
-        Column("account_path", text, "path.text", "path.cell"),
+        named("account", text, "l.account_id::text", names_in_sql("tenancy_account", RENAMED)),
+        named("account_path", text, "l.above::text", _PATHS),
         Column("kind", Kind.ID, "l.kind"),
         Column("of_kind", Kind.ID, "l.of_kind"),
         Column("about", Kind.ID, "to_char(l.about, 'YYYY-MM')"),
-        Column("pool", text, "pool.name", "pool.cell"),
-        Column("flavor", text, "flavor.name", "flavor.cell"),
+        named("pool", text, "l.pool_id::text", names_in_sql("quota_pool")),
+        named("flavor", text, "l.flavor_id::text", names_in_sql("quota_flavor")),
         Column("tier", Kind.ID, "l.tier"),
         Column("grade", text, "l.grade"),
         Column("unit_seconds", decimal, "l.unit_seconds"),

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from accounting.exports.extent import Extent
-from accounting.exports.tables import RENAMED, Column, Kind, SqlTable, instant_in_sql, names_in_sql
+from accounting.exports.tables import RENAMED, Column, Kind, SqlTable, named, names_in_sql
 from accounting.queries.evidence_sql import RECENT
 from accounting.staging import TIER_NAMES
 from ledger.sql import server_cursor
@@ -37,15 +37,13 @@ WITH r AS NOT MATERIALIZED (
 """
 
 
-# Joins with tables and no CTE, so that several processes may share the work.
-_NAMED = f"""
-FROM r
-JOIN (SELECT id, recorded_at, {instant_in_sql("recorded_at")} AS text FROM accounting_usagebatch
-    WHERE organization_id = %(organization)s AND recorded_at <= %(known_by)s) b ON b.id = r.batch_id
-{names_in_sql("accounting_usagesource", "source", "r")}
-{names_in_sql("tenancy_account", "account", "r", RENAMED)}
-{names_in_sql("tenancy_person", "person", "r")}
-{names_in_sql("quota_pool", "pool", "r")}
+# Sorted as they are stored, before any text is made of them.
+_NAMED = """
+FROM (SELECT r.*, b.recorded_at FROM r
+    JOIN (SELECT id, recorded_at FROM accounting_usagebatch
+        WHERE organization_id = %(organization)s AND recorded_at <= %(known_by)s
+    ) b ON b.id = r.batch_id
+    ORDER BY r.started_at, r.batch_id, r.row_no OFFSET 0) r
 """
 # One order, which rows never leave: as they started, as they came.
 _ORDER = "ORDER BY r.started_at, r.batch_id, r.row_no"
@@ -59,13 +57,13 @@ _TIERS = ", ".join(f"'{name}'" for name in TIER_NAMES)
 _SECONDS = """r.sign * r.units * extract(epoch FROM
     least(r.ended_at, %(until)s) - greatest(r.started_at, %(start)s))"""
 COLUMNS: Final = (
-    Column("source", Kind.TEXT, "source.name", "source.cell"),
+    named("source", Kind.TEXT, "r.source_id::text", names_in_sql("accounting_usagesource")),
     Column("key", Kind.TEXT, "r.key"),
     Column("sign", Kind.INTEGER, "r.sign"),
     Column("account_id", Kind.ID, "r.account_id"),
-    Column("account", Kind.TEXT, "account.name", "account.cell"),
-    Column("person", Kind.TEXT, "person.name", "person.cell"),
-    Column("pool", Kind.TEXT, "pool.name", "pool.cell"),
+    named("account", Kind.TEXT, "r.account_id::text", names_in_sql("tenancy_account", RENAMED)),
+    named("person", Kind.TEXT, "r.person_id::text", names_in_sql("tenancy_person")),
+    named("pool", Kind.TEXT, "r.pool_id::text", names_in_sql("quota_pool")),
     Column("tier", Kind.ID, f"(ARRAY[{_TIERS}])[r.tier + 1]"),
     Column("units", Kind.INTEGER, "r.units"),
     Column("started_at", Kind.INSTANT, "r.started_at"),
@@ -81,7 +79,7 @@ COLUMNS: Final = (
     Column("supersedes", Kind.TEXT, "r.supersedes"),
     Column("batch_id", Kind.ID, "r.batch_id"),
     Column("row", Kind.INTEGER, "r.row_no"),
-    Column("recorded_at", Kind.INSTANT, "b.recorded_at", "b.text"),
+    Column("recorded_at", Kind.INSTANT, "r.recorded_at"),
 )
 
 

@@ -152,6 +152,7 @@ def _plan() -> None:
     with server_cursor() as cursor:
         cursor.execute(f"SET LOCAL work_mem = '{SORT_MEMORY}'")
         cursor.execute("SET LOCAL enable_nestloop = off")
+        cursor.execute("SET LOCAL enable_sort = off")
 
 
 def csv_of(table: Table) -> Iterator[tuple[bytes, int]]:
@@ -178,17 +179,28 @@ def guarded_in_sql(sql: str) -> str:
     return f"CASE WHEN ascii({sql}) = ANY ('{{{_STARTS}}}') THEN '''' || ({sql}) ELSE ({sql}) END"
 
 
-def names_in_sql(
-    table: str, alias: str, rows: str, name: str = "name", *, join: str = "JOIN"
-) -> str:
-    """A join with the names of a table and the finished cells of them, made once for each and not
-    for each row: grouped, or PostgreSQL would dissolve it. Tables and no CTE, so that several
-    processes may share the work."""
-    return f"""
-{join} (SELECT id, name, {guarded_in_sql("name")} AS cell FROM (
-    SELECT id, {name} AS name FROM {table} WHERE organization_id = %(organization)s) named
-    GROUP BY 1, 2, 3
-) {alias} ON {alias}.id = {rows}.{alias}_id"""
+def named(name: str, kind: Kind, sql: str, pairs: str) -> Column:
+    """A column of texts that are few and stand in many rows: one map of all of them, finished
+    cells, made once; a row looks its own up. No join, so that rows stay in their order and are
+    never sorted with all their texts.
+
+    Args:
+        sql: the key of a row, as text.
+        pairs: a query of (id, name), each id once.
+    """
+    return Column(name, kind, _looked_up(sql, pairs, "name"), _looked_up(sql, pairs, _CELL))
+
+
+_CELL: Final = guarded_in_sql("name")
+
+
+def _looked_up(sql: str, pairs: str, value: str) -> str:
+    return f"(SELECT jsonb_object_agg(id, {value}) FROM ({pairs}) p)->>({sql})"
+
+
+def names_in_sql(table: str, name: str = "name") -> str:
+    """Ids and names of a table of the organization."""
+    return f"SELECT id, {name} AS name FROM {table} WHERE organization_id = %(organization)s"
 
 
 def instant_in_sql(sql: str) -> str:
