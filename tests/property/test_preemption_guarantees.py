@@ -124,6 +124,12 @@ class Cluster:
                 mine[f"slow_{each.tier}"] = mine.get(f"slow_{each.tier}", 0) + each.units
         return {account: Holding(**mine) for account, mine in held.items()}
 
+    @property
+    def has_failed(self) -> bool:
+        """Are failed units missing for what was promised, beside slow spot that began before?"""
+        slow = sum(held.slow_spot for held in self._holdings().values())
+        return bool(self.pool.unavailable) and self.pool.usable - slow < PROMISED
+
     def claimable(self, account: str, cls: str) -> int:
         """What the account is promised and does not use: its own jobs use it, borrowed ones as
         well, and spot ones that the claim may not end. So do those below that hold it slowly."""
@@ -195,7 +201,7 @@ def judge(cluster: Cluster, account: str, units: int, cls: str) -> None:
     found = cluster.claim(account, units, cls)
     codes = {obstacle.code for obstacle in found.obstacles}
     budget = cluster.policy is TIGHT and codes & {"pool_budget", "fresh", "job_budget"}
-    explained = cluster.pool.promisable < PROMISED or budget
+    explained = cluster.has_failed or budget
     if found.outcome == "plan":
         assert found.returns_guarantee
         assert found.within_target or explained, codes
