@@ -86,8 +86,7 @@ def run(report: Report, superuser_url: str, *, rows: int) -> None:
             ceiling, found = statistics.median(plain), statistics.median(ours)
             report.add(f"plain COPY of {rows:,} {what}", ceiling, "s")
             report.add("the same as an export in CSV", found, "s")
-            bound = 3 if what == What.RECORDS else None
-            report.add(f"CSV of {what} / COPY", found / ceiling, "ratio", at_most=bound)
+            report.add(f"CSV of {what} / COPY", found / ceiling, "ratio", at_most=3)
         for format_ in Format:
             few, many = (_memory(organization_id, root, format_, n) for n in (rows // 4, rows))
             report.add(f"memory of {format_}, a quarter of the rows", few, "MiB")

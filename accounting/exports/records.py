@@ -12,7 +12,15 @@ from uuid import UUID
 import msgspec
 
 from accounting.exports.extent import Extent
-from accounting.exports.tables import RENAMED, Column, Kind, SqlTable, named, names_in_sql
+from accounting.exports.tables import (
+    RENAMED,
+    Column,
+    Kind,
+    SqlTable,
+    instant_in_sql,
+    named,
+    names_in_sql,
+)
 from accounting.queries.evidence_sql import RECENT
 from accounting.staging import TIER_NAMES
 from ledger.sql import server_cursor
@@ -37,16 +45,15 @@ WITH r AS NOT MATERIALIZED (
 """
 
 
-# Sorted as they are stored, before any text is made of them.
-_NAMED = """
-FROM (SELECT r.*, b.recorded_at FROM r
-    JOIN (SELECT id, recorded_at FROM accounting_usagebatch
-        WHERE organization_id = %(organization)s AND recorded_at <= %(known_by)s
-    ) b ON b.id = r.batch_id
-    ORDER BY r.started_at, r.batch_id, r.row_no OFFSET 0) r
+# As the key of the table has them, so that nothing is joined and nothing sorted.
+_ORDER = "ORDER BY r.batch_id, r.row_no, r.started_at"
+_KNOWN = """
+FROM r WHERE r.batch_id NOT IN (SELECT id FROM accounting_usagebatch
+    WHERE organization_id = %(organization)s AND recorded_at > %(known_by)s)
 """
-# One order, which rows never leave: as they started, as they came.
-_ORDER = "ORDER BY r.started_at, r.batch_id, r.row_no"
+_RECORDED_AT = f"""
+(SELECT jsonb_object_agg(id, {instant_in_sql("recorded_at")}) FROM accounting_usagebatch
+    WHERE organization_id = %(organization)s)->>r.batch_id::text"""
 _SUBTREE: Final = "AND u.account_id = ANY (%(accounts)s::uuid[])"
 _WHILE_BELOW: Final = """AND EXISTS (
     SELECT FROM unnest(%(accounts)s::uuid[], %(since)s::timestamptz[], %(left)s::timestamptz[])
@@ -79,7 +86,7 @@ COLUMNS: Final = (
     Column("supersedes", Kind.TEXT, "r.supersedes"),
     Column("batch_id", Kind.ID, "r.batch_id"),
     Column("row", Kind.INTEGER, "r.row_no"),
-    Column("recorded_at", Kind.INSTANT, "r.recorded_at"),
+    Column("recorded_at", Kind.INSTANT, f"({_RECORDED_AT})::timestamptz", _RECORDED_AT),
 )
 
 
@@ -90,7 +97,7 @@ def table(extent: Extent) -> SqlTable:
         columns=COLUMNS,
         facts=extent.facts,
         head=_FOUND.format(among=among),
-        tail=f"{_NAMED} {_ORDER}",
+        tail=f"{_KNOWN} {_ORDER}",
         values=values,
     )
 
@@ -113,7 +120,7 @@ def count(extent: Extent, *, limit: int | None = None) -> int:
     """How many records there are; with a limit, at most so many are counted."""
     among, values = _among(extent)
     bound = "" if limit is None else f"LIMIT {limit}"
-    sql = f"{_FOUND.format(among=among)} SELECT count(*) FROM (SELECT 1 {_NAMED} {bound}) counted"
+    sql = f"{_FOUND.format(among=among)} SELECT count(*) FROM (SELECT 1 {_KNOWN} {bound}) counted"
     with server_cursor() as cursor:
         return cursor.execute(sql, values).fetchone()[0]
 

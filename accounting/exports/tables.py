@@ -147,8 +147,8 @@ class SqlTable:
 
 
 def _plan() -> None:
-    """How PostgreSQL reads a table of an export, for the rest of the transaction. Of few batches
-    and sources it expects few records, and would look up names one by one."""
+    """How PostgreSQL reads a table of an export, for the rest of the transaction: in the order of
+    an index where there is one, and of few batches it would expect few records."""
     with server_cursor() as cursor:
         cursor.execute(f"SET LOCAL work_mem = '{SORT_MEMORY}'")
         cursor.execute("SET LOCAL enable_nestloop = off")
