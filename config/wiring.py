@@ -9,7 +9,7 @@ from accounting.comparison_projectors import PROJECTORS as COMPARISON
 from accounting.export_projectors import PROJECTORS as EXPORTS
 from accounting.projectors import PROJECTORS as ACCOUNTING
 from accounting.projectors import rebuilt as accounting_rebuilt
-from accounting.queries import evidence
+from accounting.queries import budget_effect, evidence
 from accounting.rate_projectors import PROJECTORS as RATES
 from accounting.statement_projectors import PROJECTORS as STATEMENTS
 from accounting.statement_verification import verify_statements
@@ -121,7 +121,11 @@ def connect() -> None:
     guards.use_pools(allocations.pool_names)
     scope.use_directory(queries.organization_id_by_slug)
     accounting_ports.use_ports(preemption_tax=month_tax.preemption_tax)
-    ports.use_ports(utilization=evidence.Utilization(), price=evidence.Prices())
+    ports.use_ports(
+        utilization=evidence.Utilization(),
+        price=evidence.Prices(),
+        budget=budget_effect.Budgets(),
+    )
     for module in (*COMMAND_MODULES, *NOTICE_MODULES):
         importlib.import_module(module)
     execution.use_authorizer(policy.authorize)

@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from accounting.queries import budget_effect
-from accounting.queries.budget_effect import BudgetEffect
 from frontend import numbers, request_words
 from frontend.charts import Chart, layout
 from frontend.pages import Page
@@ -15,6 +13,7 @@ from ledger.instants import on_clock
 from quota.domain.provisioning import FreeAt, Trial
 from quota.domain.request_state import Request
 from quota.domain.requests import WITHOUT_UNITS, Terms
+from quota.ports import BudgetEffect, ports
 from quota.queries.precheck import Precheck, precheck
 from tenancy import queries
 from tenancy.domain.roles import READ
@@ -122,7 +121,7 @@ def _budget(here: Page, terms: Terms, check: Precheck) -> BudgetEffect | None:
     """Of the nearest monthly budget, if the person may read it."""
     if check.price is None:
         return None
-    return budget_effect.effect(
+    return ports().budget.effect(
         here.id,
         terms.account_id,
         check.price.amount,

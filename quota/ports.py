@@ -5,7 +5,7 @@ with `use_ports`; until then every answer is "unknown" and nothing here invents 
 telemetry is unknown, never zero.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -55,6 +55,34 @@ class Price:
     currency: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetEffect:
+    """The nearest monthly budget at or above an account, and what more money a month makes of it.
+
+    Attributes:
+        expected: what the running month is forecast to cost; without a forecast what is spent.
+        forecast: whether `expected` is a forecast.
+        more: what would be added to a whole month.
+    """
+
+    account: str
+    currency: str
+    amount: Decimal
+    expected: Decimal
+    forecast: bool
+    more: Decimal
+
+    @property
+    def together(self) -> Decimal:
+        """What a month would come to."""
+        return self.expected + self.more
+
+    @property
+    def beyond(self) -> bool:
+        """Whether that is more than the budget."""
+        return self.together > self.amount
+
+
 class UtilizationPort(Protocol):
     """How much of what it holds an account uses. `start` included, `end` not."""
 
@@ -92,6 +120,23 @@ class PricePort(Protocol):
         ...
 
 
+class BudgetPort(Protocol):
+    """What money makes of budgets."""
+
+    def effect(
+        self,
+        organization_id: UUID,
+        account_id: UUID,
+        more: Decimal,
+        *,
+        now: datetime,
+        readable: Callable[[UUID], bool],
+    ) -> BudgetEffect | None:
+        """Of the nearest monthly budget that may be read; None: there is none, or it is not known
+        what the month costs."""
+        ...
+
+
 class _Unknown:
     """Nobody to ask."""
 
@@ -120,6 +165,17 @@ class _Unknown:
     ) -> Mapping[Place, Price]:
         return {}
 
+    def effect(
+        self,
+        organization_id: UUID,
+        account_id: UUID,
+        more: Decimal,
+        *,
+        now: datetime,
+        readable: Callable[[UUID], bool],
+    ) -> BudgetEffect | None:
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
@@ -127,15 +183,19 @@ class Ports:
 
     utilization: UtilizationPort
     price: PricePort
+    budget: BudgetPort
 
 
-UNKNOWN = Ports(utilization=_Unknown(), price=_Unknown())
+UNKNOWN = Ports(utilization=_Unknown(), price=_Unknown(), budget=_Unknown())
 
 _current = UNKNOWN
 
 
 def use_ports(
-    *, utilization: UtilizationPort | None = None, price: PricePort | None = None
+    *,
+    utilization: UtilizationPort | None = None,
+    price: PricePort | None = None,
+    budget: BudgetPort | None = None,
 ) -> Ports:
     """Say who answers from now on; what is left out stays. Returns what stood before, so that a
     test can put it back with `restore_ports`."""
@@ -144,6 +204,7 @@ def use_ports(
     _current = Ports(
         utilization=utilization or before.utilization,
         price=price or before.price,
+        budget=budget or before.budget,
     )
     return before
 

@@ -2,7 +2,6 @@
 `scope.reading`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -10,34 +9,23 @@ from uuid import UUID
 from accounting.domain.budgets import Period
 from accounting.queries import budgets
 from ledger.sql import server_cursor
+from quota.ports import BudgetEffect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetEffect:
-    """The nearest monthly budget at or above an account.
+class Budgets:
+    """Answers `quota.ports.BudgetPort`."""
 
-    Attributes:
-        expected: what the running month is forecast to cost; without a forecast what is spent.
-        forecast: whether `expected` is a forecast.
-        more: what would be added to a whole month.
-    """
-
-    account: str
-    currency: str
-    amount: Decimal
-    expected: Decimal
-    forecast: bool
-    more: Decimal
-
-    @property
-    def together(self) -> Decimal:
-        """What a month would come to."""
-        return self.expected + self.more
-
-    @property
-    def beyond(self) -> bool:
-        """Whether that is more than the budget."""
-        return self.together > self.amount
+    def effect(
+        self,
+        organization_id: UUID,
+        account_id: UUID,
+        more: Decimal,
+        *,
+        now: datetime,
+        readable: Callable[[UUID], bool],
+    ) -> BudgetEffect | None:
+        """See `effect`."""
+        return effect(organization_id, account_id, more, now=now, readable=readable)
 
 
 def effect(

@@ -157,5 +157,14 @@ PRECHECKED = answer_example(
         },
         "price_per_month": {"amount": "52000.00", "currency": "EUR"},
         "price_of_period": {"amount": "71802.74", "currency": "EUR"},
+        "budget": {
+            "account": "research",
+            "currency": "EUR",
+            "amount": "400000.00",
+            "expected": "310500.25",
+            "forecast": True,
+            "together": "362500.25",
+            "beyond": False,
+        },
     },
 )

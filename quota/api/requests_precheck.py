@@ -14,13 +14,14 @@ from quota.api.reading import fields_of
 from quota.api.requests_reading import clock, member
 from quota.api.requests_terms import TermsOperation
 from quota.domain.provisioning import FreeAt
-from quota.ports import Price
+from quota.ports import Price, ports
 from quota.queries.precheck import Precheck, precheck
 from quota.queries.short_names import short_names
 from tenancy import policy
-from tenancy.domain.roles import REQUEST_WRITE
+from tenancy.domain.roles import READ, REQUEST_WRITE
 
 _USE = ("mean", "p50", "p95", "peak", "guaranteed", "idle_units", "coverage")
+_BUDGET = ("account", "currency", "amount", "expected", "forecast", "together", "beyond")
 
 
 class PrecheckOperation(TermsOperation):
@@ -52,7 +53,19 @@ class PrecheckOperation(TermsOperation):
             found = precheck(here, terms, author_id=author, now=now, other_author_ids=others)
             lender = found.trial.lender_id if found.trial else None
             names = short_names(here, [*found.asked_ids, lender])
-        return self.respond(_answer(found, names, at=now))
+            budget = None
+            if found.price is not None:
+                budget = ports().budget.effect(
+                    here,
+                    terms.account_id,
+                    found.price.amount,
+                    now=now,
+                    readable=lambda account_id: policy.may(caller.actor, READ, account_id, here),
+                )
+        answer = _answer(found, names, at=now)
+        if budget is not None:
+            answer.budget = wire.PrecheckBudget(**fields_of(budget, _BUDGET))
+        return self.respond(answer)
 
 
 def _answer(found: Precheck, names: dict[UUID, str], *, at) -> wire.PrecheckAnswer:
@@ -77,6 +90,7 @@ def _answer(found: Precheck, names: dict[UUID, str], *, at) -> wire.PrecheckAnsw
         use=wire.PrecheckUse(**fields_of(found.use, _USE)) if found.use else None,
         price_per_month=_money(found.price),
         price_of_period=_money(found.price_total),
+        budget=None,
     )
 
 

@@ -306,11 +306,25 @@ class Money(msgspec.Struct, kw_only=True):
     currency: str
 
 
+class PrecheckBudget(msgspec.Struct, kw_only=True):
+    """The nearest monthly budget at or above the account: what the running month is `expected` to
+    cost (`forecast`: by a forecast; else what is spent), and `together` with the price of a whole
+    month. For information: it decides nothing."""
+
+    account: str
+    currency: str
+    amount: Decimal
+    expected: Decimal
+    forecast: bool
+    together: Decimal
+    beyond: bool
+
+
 class PrecheckAnswer(msgspec.Struct, kw_only=True):
     """What would happen. With `problems` it cannot be handed in, and nothing that depends on them
     is known. What does not fit can be handed in all the same: a person sees what can be done.
     `free_over_period` is without the request, `free_with_it` with it. `lender`: the account above
-    whose guarantee pays."""
+    whose guarantee pays. `budget`: null where there is none that the caller may read."""
 
     at: datetime
     can_submit: bool
@@ -331,3 +345,4 @@ class PrecheckAnswer(msgspec.Struct, kw_only=True):
     use: PrecheckUse | None
     price_per_month: Money | None
     price_of_period: Money | None
+    budget: PrecheckBudget | None

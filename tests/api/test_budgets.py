@@ -157,3 +157,15 @@ def test_a_period_that_it_never_had(fay):
     made = fay.post("budgets", block("set")).json()
     is_problem(fay.get(f"budgets/{made['id']}", {"day": "2020-01-01"}), 404, "budget_unknown")
     is_problem(fay.get(f"budgets/{made['id']}", {"day": "soon"}), 400, "parameter_invalid")
+
+
+def test_a_precheck_of_a_request_tells_what_it_makes_of_the_budget(fay, place):
+    fay.post("budgets", block("set") | {"period": "month", "amount": "5000"})
+    trial = {"account": "nlp", "pool": "h100", "kind": "boost", "units": 4, "workload": "training",
+             "purpose": "p", "ends_at": str(datetime.now(UTC) + timedelta(days=9))}  # fmt: skip
+    found = signed_in(place, "alice").post("requests/precheck", trial).json()
+    effect = found["budget"]
+    # 4 units x 2 x 730 hours.
+    assert found["price_per_month"]["amount"] == "5840.00"
+    assert Decimal(effect["together"]) - Decimal(effect["expected"]) == 5840
+    assert effect["beyond"] and (effect["account"], effect["amount"]) == ("nlp", "5000.00")
