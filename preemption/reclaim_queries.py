@@ -15,8 +15,8 @@ from preemption.reclaim_loading import PoolRule
 from quota.ports import Price, ports
 
 DAYS_MAX = 366
-GUARANTEE_DAYS_MAX = 1_000_000
-"""Guarantees times days of one trial: 10,000 over 90 days and some."""
+GUARANTEE_DAYS_MAX = 300_000
+"""Guarantees times days of one trial: 10,000 over 30 days, 3,000 over 90 and some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
