@@ -6,6 +6,7 @@ import io
 import pytest
 
 from quota.domain.routing import DEFAULT
+from tenancy.commands.people import RevokeRole
 from tests.api.conftest import fresh_token, is_problem, signed_in, speaking
 from tests.api.requesting import Desk, at, now
 
@@ -280,3 +281,16 @@ def test_delegations_that_cannot_be(desk, globex):
     charlie = signed_in(globex, "charlie")
     end = f"reviews/delegations/{theirs.json()['id']}/end"
     is_problem(charlie.post(end, {}), 404, "delegation_unknown")
+
+
+def test_a_first_word_whose_giver_lost_the_role_is_told(desk):
+    place = desk.place
+    place.pool("b200", capacity=500)
+    it = desk.ask(pool="b200", units=200)
+    assert desk.decide(it, "approve", by="petra").json()["approvals_missing"] == 1
+    where = {"account_id": place.accounts["research"], "person_id": place.people["petra"]}
+    place.run(RevokeRole(**where, role="approver"), reason="moved on")
+    second = desk.decide(it, "approve", by="rita").json()
+    assert (second["state"], second["approvals_missing"]) == ("submitted", 1)
+    assert "Petra no longer counts" in second["reasons"][0]
+    assert desk.decide(it, "approve", by="rolf").json()["state"] == "provisioned"
