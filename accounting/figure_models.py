@@ -8,6 +8,8 @@ from django.db.models import Q
 
 from accounting.statement_models import MONEY, QUANTITY
 
+FIGURE = {"max_digits": 36, "decimal_places": 6, "null": True}
+
 
 class MonthFigures(models.Model):
     """As of when the figures of a month are, and whether of its closed statements. `large`: only
@@ -28,8 +30,8 @@ class MonthFigures(models.Model):
 
 
 class MonthAccount(models.Model):
-    """An account's month in one row: its own lines, those with all that was below it, and what a
-    comparison of teams is made from. `above`: where it hung last."""
+    """An account's month in one row: its own lines, those with all that was below it, and, of a
+    team, the figures that are compared. `above`: where it hung last."""
 
     pk = models.CompositePrimaryKey("organization_id", "month", "drawn_at", "account_id")
     organization_id = models.UUIDField()
@@ -41,14 +43,9 @@ class MonthAccount(models.Model):
     lines = models.IntegerField()
     amount = models.DecimalField(**MONEY)
     whole_lines = models.IntegerField()
-    usage = models.DecimalField(**MONEY)
-    idle = models.DecimalField(**MONEY)
-    of_use = models.DecimalField(**MONEY, null=True)
-    promised = models.DecimalField(**QUANTITY)
-    unused = models.DecimalField(**QUANTITY)
-    weighted = models.DecimalField(**QUANTITY)
-    productive_known = models.DecimalField(**QUANTITY)
-    productive_busy = models.DecimalField(**QUANTITY)
+    utilization = models.DecimalField(**FIGURE)
+    idle_share = models.DecimalField(**FIGURE)
+    productive_cost = models.DecimalField(**FIGURE)
     expected_lines = models.IntegerField()
     expected = models.DecimalField(**MONEY)
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
 from accounting import statement_rating
-from accounting.domain import lines, money, statements
+from accounting.domain import comparison, lines, money, statements
 from accounting.domain.lines import Guarantee, Kind, Line
 from accounting.domain.rating import Unrated
 from accounting.queries import showback
@@ -213,12 +214,12 @@ def _accounts(here: Ground, parts: MonthParts, late: Sequence[Line]) -> Iterator
     below it."""
     paths: dict[Any, tuple] = {}
     sums: dict[Any, dict[str, Any]] = defaultdict(lambda: defaultdict(Decimal))
-    teams = set()
+    promises: dict[Any, tuple[Fraction, Fraction]] = {}
+    costs: dict[Any, dict[Kind, Decimal]] = defaultdict(dict)
     for one in parts.guarantees:
         paths[one.account] = one.above
-        teams.add(one.account)
-        _more(sums[one.account], promised=money.rounded(one.promised, 6))
-        _more(sums[one.account], unused=money.rounded(one.idle, 6))
+        promised, unused = promises.get(one.account, (Fraction(0), Fraction(0)))
+        promises[one.account] = (promised + one.promised, unused + one.idle)
     for line in parts.lines:
         account, above = line.key.account, line.key.above
         _more(sums[account], lines=1, amount=line.amount)
@@ -226,10 +227,8 @@ def _accounts(here: Ground, parts: MonthParts, late: Sequence[Line]) -> Iterator
             _more(sums[one], whole_lines=1)
         if line.kind in OF_USE:
             paths[account] = above
-            teams.add(account)
-            _more(sums[account], of_use=line.amount)
-            if line.kind in (Kind.USAGE, Kind.IDLE):
-                _more(sums[account], **{str(line.kind): line.amount})
+            have = costs[account]
+            have[line.kind] = money.EXACT.add(have.get(line.kind, Decimal(0)), line.amount)
     for line in late:
         for one in line.key.above:
             _more(sums[one], expected_lines=1, expected=line.amount)
@@ -237,17 +236,16 @@ def _accounts(here: Ground, parts: MonthParts, late: Sequence[Line]) -> Iterator
     last = statements.month_after(first) - timedelta(days=1)
     with server_cursor() as cursor:
         rows = cursor.execute(_PRODUCTIVE, (here.organization_id, first, last)).fetchall()
-    productive = {account: values for account, *values in rows}
-    for account, have in sums.items():
+    hours = {account: comparison.productive_hours(*values) for account, *values in rows}
+    for account in {**sums, **paths}:
+        have, spent = sums[account], costs.get(account, {})
         above = paths.get(account) or here.trees[-1].get(account, (account,))
-        measured = productive.get(account, (Decimal(0),) * 3)
         yield (
-            account,
-            above,
-            account in teams,
-            *(have.get(name) if name == "of_use" else have[name] for name in _SUMMED),
-            *measured,
-            *(have[name] for name in ("expected_lines", "expected")),
+            *(account, above, account in paths, have["lines"], have["amount"], have["whole_lines"]),
+            comparison.used_share(*promises.get(account, (Fraction(0), Fraction(0)))),
+            comparison.idle_share(spent),
+            comparison.productive_cost(spent, hours.get(account)),
+            *(have["expected_lines"], have["expected"]),
         )
 
 
@@ -256,7 +254,6 @@ def _more(sums: dict[str, Any], **amounts: Any) -> None:
         sums[name] = money.EXACT.add(sums[name], amount)
 
 
-_SUMMED = (*("lines", "amount", "whole_lines", "usage", "idle", "of_use", "promised", "unused"),)
 _SUM_TYPES = {
     "account_id": "uuid",
     "row_no": "integer",
@@ -281,14 +278,9 @@ _ACCOUNT_TYPES = {
     "lines": "integer",
     "amount": "numeric",
     "whole_lines": "integer",
-    "usage": "numeric",
-    "idle": "numeric",
-    "of_use": "numeric",
-    "promised": "numeric",
-    "unused": "numeric",
-    "weighted": "numeric",
-    "productive_known": "numeric",
-    "productive_busy": "numeric",
+    "utilization": "numeric",
+    "idle_share": "numeric",
+    "productive_cost": "numeric",
     "expected_lines": "integer",
     "expected": "numeric",
 }

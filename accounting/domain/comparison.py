@@ -8,15 +8,19 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from statistics import median
 from typing import Literal, get_args
 
+from accounting.domain import money
+from accounting.domain.lines import Kind
 from ledger.errors import Invalid
 
 Reach = Literal["off", "department", "organization"]
 Figure = Literal["utilization", "idle_share", "productive_cost"]
 REACHES: tuple[Reach, ...] = get_args(Reach)
 FIGURES: tuple[Figure, ...] = get_args(Figure)
+FIGURE_PLACES, COST_PLACES = 6, 4
 OTHERS_MIN = 3
 """Fewer others than this are not shown without names: who they are could be told."""
 
@@ -82,6 +86,38 @@ class Team:
     productive_cost: Decimal | None
 
 
+def used_share(promised: Fraction, unused: Fraction) -> Decimal | None:
+    """The used share of a guarantee in unit-seconds; None: nothing was promised."""
+    return money.rounded(1 - unused / promised, FIGURE_PLACES) if promised else None
+
+
+def idle_share(costs: Mapping[Kind, Decimal]) -> Decimal | None:
+    """What idle guarantees cost, of what they and use cost; None: neither costs anything."""
+    idle = costs.get(Kind.IDLE, Decimal(0))
+    whole = idle + costs.get(Kind.USAGE, Decimal(0))
+    return money.rounded(Fraction(idle) / Fraction(whole), FIGURE_PLACES) if whole > 0 else None
+
+
+def productive_hours(whole: Decimal, known: Decimal, busy: Decimal) -> Fraction | None:
+    """Unit-hours that advanced the work: the measured share counts for all of the use. None: that
+    was not measured.
+
+    Args:
+        whole: weighted unit-seconds of use; of `known` ones there is a measurement, and `busy` ones
+            advanced the work.
+    """
+    if not known or not busy:
+        return None
+    return Fraction(whole) * Fraction(busy) / Fraction(known) / 3600
+
+
+def productive_cost(costs: Mapping[Kind, Decimal], hours: Fraction | None) -> Decimal | None:
+    """What use and guarantees cost per unit-hour that advanced the work."""
+    if not hours or not costs:
+        return None
+    return money.rounded(Fraction(money.total(list(costs.values()))) / hours, COST_PLACES)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A team as it is shown: `own` ones by name, others as the policy says."""
@@ -125,7 +161,7 @@ def compared(
     whole = any(len(above) == 1 for above in led.values())
     own, others = [], []
     for team in teams:
-        team = _only(team, figures)
+        team = team if figures == FIGURES else _only(team, figures)
         if any(account in led for account in team.above):
             own.append(team)
         elif policy.reach == "organization" or (

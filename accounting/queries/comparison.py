@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
+from accounting.domain import comparison as figures
 from accounting.domain import money, statements
 from accounting.domain.comparison import (
     Comparison,
@@ -24,7 +25,7 @@ from accounting.queries.showback import Showback
 from accounting.statement_guarantees import month_guarantees
 from ledger.sql import server_cursor
 
-PLACES = 6
+NO_PROMISE = (Fraction(0), Fraction(0))
 
 
 def policy(organization_id: UUID) -> ComparisonPolicy:
@@ -71,7 +72,7 @@ def comparison(
     if drawn is None:
         found = teams(organization_id, root, first, now=now)
     else:
-        found = _drawn_teams(drawn, showback.names_of(organization_id))
+        found = drawn_teams(drawn, showback.names_of(organization_id))
     shown = compared(found, allowed, led=paths(organization_id, accounts), by=by)
     return shown if drawn is None else replace(shown, as_of=drawn.as_of)
 
@@ -105,34 +106,31 @@ def teams(organization_id: UUID, root: UUID, first: date, *, now: datetime) -> l
             account=account,
             above=above,
             name=names[account],
-            utilization=_utilization(promised.get(account)),
-            idle_share=_share(costs.get(account, {})),
-            productive_cost=_cost(costs.get(account, {}), productive.get(account)),
+            utilization=figures.used_share(*promised.get(account, NO_PROMISE)),
+            idle_share=figures.idle_share(costs.get(account, {})),
+            productive_cost=figures.productive_cost(
+                costs.get(account, {}), productive.get(account)
+            ),
         )
         for account, above in paths.items()
     ]
 
 
-def _drawn_teams(found: Figures, names: Mapping[Any, str]) -> list[Team]:
+def drawn_teams(found: Figures, names: Mapping[Any, str]) -> list[Team]:
     """The same of a large month, out of one row for each."""
-    result = []
-    for account, above, promised, unused, *costs, weighted, known, busy in month_figures.team_rows(
-        found
-    ):
-        used, idle, of_use = costs
-        by_kind = {Kind.USAGE: used, Kind.IDLE: idle}
-        hours = _hours(weighted, known, busy)
-        result.append(
-            Team(
-                account=account,
-                above=tuple(above),
-                name=names[account],
-                utilization=_utilization([Fraction(promised), Fraction(unused)]),
-                idle_share=_share(by_kind),
-                productive_cost=_cost({} if of_use is None else {Kind.USAGE: of_use}, hours),
-            )
+    return [
+        Team(
+            account=account,
+            above=tuple(above),
+            name=names[account],
+            utilization=utilization,
+            idle_share=idle_share,
+            productive_cost=productive_cost,
         )
-    return result
+        for account, above, utilization, idle_share, productive_cost in (
+            month_figures.team_rows(found)
+        )
+    ]
 
 
 def _costs(found: Showback, paths: dict[Any, tuple]) -> dict[Any, dict[Kind, Decimal]]:
@@ -155,29 +153,5 @@ def _productive_hours(
     last = statements.month_after(first) - timedelta(days=1)
     with server_cursor() as cursor:
         rows = cursor.execute(_PRODUCTIVE, (organization_id, accounts, first, last)).fetchall()
-    found = {account: _hours(*sums) for account, *sums in rows}
+    found = {account: figures.productive_hours(*sums) for account, *sums in rows}
     return {account: hours for account, hours in found.items() if hours is not None}
-
-
-def _hours(whole: Decimal, known: Decimal, busy: Decimal) -> Fraction | None:
-    if not known or not busy:
-        return None
-    return Fraction(whole) * Fraction(busy) / Fraction(known) / 3600
-
-
-def _utilization(sums: list[Fraction] | None) -> Decimal | None:
-    if sums is None or not sums[0]:
-        return None
-    return money.rounded(1 - sums[1] / sums[0], PLACES)
-
-
-def _share(costs: Mapping[Kind, Decimal]) -> Decimal | None:
-    idle = costs.get(Kind.IDLE, Decimal(0))
-    whole = idle + costs.get(Kind.USAGE, Decimal(0))
-    return money.rounded(Fraction(idle) / Fraction(whole), PLACES) if whole > 0 else None
-
-
-def _cost(costs: Mapping[Kind, Decimal], hours: Fraction | None) -> Decimal | None:
-    if not hours or not costs:
-        return None
-    return money.rounded(Fraction(money.total(list(costs.values()))) / hours, 4)

@@ -401,8 +401,7 @@ def expected_sum(organization_id: UUID, account: UUID, first: date, places: int)
 
 
 _TEAMS = """
-SELECT account_id, above, promised, unused, usage, idle, of_use, weighted, productive_known,
-    productive_busy
+SELECT account_id, above, utilization, idle_share, productive_cost
 FROM accounting_monthaccount
 WHERE organization_id = %b AND month = %b AND drawn_at = %b AND is_team
 """

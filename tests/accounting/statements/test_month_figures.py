@@ -134,7 +134,7 @@ def test_the_comparison_is_the_same(place, small_is_large):
         for month in months:
             drawn, _ = both(place, month)
             computed = comparison.teams(place.id, place.root, month, now=drawn.as_of)
-            stored = comparison._drawn_teams(drawn, names)
+            stored = comparison.drawn_teams(drawn, names)
             order = {one.account: one for one in computed}
             assert {one.account: one for one in stored} == order
             assert any(one.productive_cost for one in stored)
