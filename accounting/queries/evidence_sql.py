@@ -116,8 +116,12 @@ USED = (_RECENT_USED, _OTHER_USED)
 
 def used(cursor: psycopg.Cursor, values: Mapping[str, Any]) -> tuple[bytes, ...]:
     """Key (from 0), begin, end and units of everything that ran, each packed as big-endian 64 bits;
-    instants in microseconds since 2000."""
-    parts = [cursor.execute(each, values, binary=True).fetchone() for each in USED]
+    instants in microseconds since 2000.
+
+    Planned for the values at hand each time: a plan for any number of places would go through the
+    records once for each of thousands.
+    """
+    parts = [cursor.execute(each, values, binary=True, prepare=False).fetchone() for each in USED]
     return tuple(b"".join(column) for column in zip(*parts, strict=True))
 
 
