@@ -50,8 +50,7 @@ DECIDED = answer_example(
                 "version": None,
                 "approvals_missing": None,
                 "code": "request_moved_on",
-                "detail": "This request is granted by now, so it cannot be rejected. "
-                "Reload it.",
+                "detail": "This request is granted by now, so it cannot be rejected. Reload it.",
                 "field": None,
                 "facts": {"state": "provisioned"},
             },
