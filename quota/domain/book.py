@@ -135,7 +135,9 @@ class Book:
 
     def own_room(self, row: int) -> int:
         """Units that the account's own guarantee has for more of guaranteed use."""
-        return min(self.guarantee_left(row), self._path_room(row))
+        left = self.guarantee_left(row)
+        room = self.reclaim_room(row, "guaranteed", slow=False)
+        return left if room is None else min(left, room)
 
     def most(self, row: int, tier: Tier, *, slow: bool) -> int:
         """The most units that the tier lets through for the account now."""
@@ -156,7 +158,8 @@ class Book:
         same, and nothing opportunistic is added.
         """
         if tier == "guaranteed":
-            return self._path_room(row)
+            is_whole = self._firm[row] == self._guaranteed_use[row] and self._is_own(row)
+            return None if is_whole else self._path_room(row)
         room = self.pool.usable - self._promised - self._lasting_beyond - self._slow_spot
         if room < 0:
             return room
@@ -169,6 +172,10 @@ class Book:
     def _own_lasting(self, row: int) -> int:
         return max(self._firm[row], min(self._entitled[row], self._guarantee[row]))
 
+    def _is_own(self, row: int) -> bool:
+        """Does nothing from below lie on the account's guarantee? So it is with most."""
+        return self._lasting.used[row] == self._own_lasting(row)
+
     def _lasting_most(self, row: int) -> int:
         """How far the account's own lasting use may go: all stays in its own guarantee, or what
         passes on up is let through to guarantees that are unused."""
@@ -178,7 +185,7 @@ class Book:
     def _fast_room(self, row: int) -> int | None:
         """More units that come back in time: those within the own guarantee last."""
         used, guarantee = self._entitled[row], self._guarantee[row]
-        if used >= guarantee:
+        if used >= guarantee or self._is_own(row):
             return None
         most = self._lasting_most(row)
         return None if guarantee <= most else most - used
