@@ -2,7 +2,7 @@
 an open one they are computed, as of the instant at which the export was asked for. Runs inside
 `scope.snapshot`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -16,6 +16,7 @@ from django.db import connection
 from accounting import statement_month
 from accounting.domain import statements
 from accounting.domain.lines import Line
+from accounting.domain.tagging import LABELS
 from accounting.exports.extent import Extent
 from accounting.exports.tables import (
     RENAMED,
@@ -32,6 +33,8 @@ from accounting.queries import statements as queries
 from ledger.sql import server_cursor
 
 CHARGES_AT_ONCE: Final = 1_000
+STORED_PARTS: Final = 5
+"""Columns of what a line consists of: day, labels, unit-seconds."""
 _FACTS: Final = (
     # name, kind, name in the line's facts
     ("reason", Kind.TEXT, "reason"),
@@ -45,14 +48,18 @@ _FACTS: Final = (
 )
 
 
+Part = tuple[date, str | None, str | None, str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A line, where it stands in its month, and what it consists of by day: unit-seconds."""
+    """A line, where it stands in its month, and what it consists of: unit-seconds by day and
+    labels (of `domain.tagging`, in their order)."""
 
     chunk: int
     line_no: int
     line: Line
-    days: dict[date, Decimal]
+    parts: dict[Part, Decimal]
 
     @property
     def id(self) -> str:
@@ -75,7 +82,7 @@ class Lines:
             self.extent.ground.month.first,
             now=self.extent.asked_at,
             under=self.extent.spec.account_id,
-            details=("day",),
+            details=("day", *LABELS),
         )
 
     @cached_property
@@ -135,19 +142,21 @@ class Lines:
     def _computed(self) -> Iterator[Charge]:
         for number, line in enumerate(self._found.lines, start=1):
             weights = self._found.parts.get(line.key, {})
-            days = {detail[0]: weights[detail] for detail in sorted(weights)}
-            yield Charge(0, number, line, days)
+            yield Charge(0, number, line, _in_order(weights))
 
 
 _STORED = f"""
-SELECT l.chunk, l.line_no, d.days, d.weights, {
+SELECT l.chunk, l.line_no, d.days, d.projects, d.models, d.workloads, d.weights, {
     ", ".join(f"l.{name.strip()}" for name in queries.LINE_COLUMNS.split(","))
 }
 FROM accounting_statementline l
-CROSS JOIN LATERAL (SELECT array_agg(x.day), array_agg(x.weight) FROM (
-    SELECT p.day, sum(p.unit_seconds) AS weight FROM accounting_statementpart p
+CROSS JOIN LATERAL (SELECT array_agg(x.day), array_agg(x.project), array_agg(x.model),
+    array_agg(x.workload), array_agg(x.weight) FROM (
+    SELECT p.day, p.project, p.model, p.workload, sum(p.unit_seconds) AS weight
+    FROM accounting_statementpart p
     WHERE p.organization_id = l.organization_id AND p.month = l.month AND p.chunk = l.chunk
-        AND p.line_no = l.line_no GROUP BY p.day ORDER BY p.day) x) AS d(days, weights)
+        AND p.line_no = l.line_no GROUP BY 1, 2, 3, 4) x
+) AS d(days, projects, models, workloads, weights)
 WHERE l.organization_id = %(organization)s AND l.month = %(month)s
     AND l.above @> ARRAY[%(account)s::uuid]
 ORDER BY l.chunk, l.line_no
@@ -158,10 +167,22 @@ def _stored(extent: Extent) -> Iterator[Charge]:
     with connection.connection.cursor(name="apportion_charges") as cursor:
         cursor.execute(_STORED, _place(extent))
         while rows := cursor.fetchmany(CHARGES_AT_ONCE):
-            for chunk, line_no, days, weights, *rest in rows:
+            for chunk, line_no, *row in rows:
+                parts, rest = row[:STORED_PARTS], row[STORED_PARTS:]
                 line = queries.line_of(tuple(rest), extent.ground.places)
-                parts = dict(zip(days or (), weights or (), strict=True))
-                yield Charge(chunk, line_no, line, {} if line.adjusts else parts)
+                known = zip(*(one or () for one in parts), strict=True)
+                found = {} if line.adjusts else {tuple(one): weight for *one, weight in known}
+                yield Charge(chunk, line_no, line, _in_order(found))
+
+
+def _in_order(parts: Mapping[Part, Decimal]) -> dict[Part, Decimal]:
+    return {one: parts[one] for one in sorted(parts, key=_place_of)}
+
+
+def _place_of(part: Part) -> tuple:
+    """Where a part stands among the others of its line: what has no label behind what has one."""
+    day, *labels = part
+    return day, *((label is None, label or "") for label in labels)
 
 
 def _place(extent: Extent) -> dict[str, Any]:

@@ -131,6 +131,8 @@ def is_small(organization_id: UUID, spec: Spec, *, asked_at: datetime) -> bool:
     if here.state != "closed":
         return records.count(here, limit=10 * domain.SMALL_ROWS) < 10 * domain.SMALL_ROWS
     days = 31 if spec.what == What.FOCUS else 1
+    if days > 1 and records.count(here, limit=10 * domain.SMALL_ROWS) >= 10 * domain.SMALL_ROWS:
+        return False
     return Lines(here).count() * days <= domain.SMALL_ROWS
 
 

@@ -125,6 +125,20 @@ def count(extent: Extent, *, limit: int | None = None) -> int:
         return cursor.execute(sql, values).fetchone()[0]
 
 
+def measured_in_sql(extent: Extent) -> tuple[str, Mapping[str, Any]]:
+    """A query of the same records by account, pool and tier (as it is stored): unit-seconds of
+    which compute was measured, the busy part of them, and both of productive use."""
+    among, values = _among(extent)
+    sql = f"""{_FOUND.format(among=among)}
+    SELECT account_id, pool_id, tier,
+        sum(s) FILTER (WHERE compute_util IS NOT NULL), sum(s * compute_util),
+        sum(s) FILTER (WHERE productive_util IS NOT NULL), sum(s * productive_util)
+    FROM (SELECT r.*, {_SECONDS} AS s {_KNOWN}
+        AND (r.compute_util IS NOT NULL OR r.productive_util IS NOT NULL)) k
+    GROUP BY 1, 2, 3"""
+    return sql, values
+
+
 def _among(extent: Extent) -> tuple[str, Mapping[str, Any]]:
     """The condition that tells whose records, and all values."""
     here = extent.ground

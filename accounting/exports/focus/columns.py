@@ -129,6 +129,8 @@ _OWN: Final = (
     *_all(_X, True, "x_Department x_Team x_Cluster x_Tier x_Grade x_RateCardVersion"),
     *_all(_X, True, "x_AboutMonth x_AdjustmentReason"),
     *_all(_X, True, "x_UnitHours", Form.DECIMAL),
+    *_all(_X, True, "x_CostPerProductiveHour", Form.PRICE),
+    *_all(_X, True, "x_ProductiveUtilization x_ComputeUtilization", Form.DECIMAL),
 )
 
 

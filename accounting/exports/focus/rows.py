@@ -1,7 +1,8 @@
-"""Lines of statements as FOCUS has them: a row a line and day, checked as they are written.
+"""Lines of statements as FOCUS has them: a row a line, day and labels of the use, checked as they
+are written.
 
 List and contracted cost are exact products of the quantity as it stands in the file; billed and
-effective cost are the rounded line, split over its days by largest remainder. So the products hold
+effective cost are the rounded line, split over its rows by largest remainder. So the products hold
 to the last digit and the billed costs add up to the statement to the cent (docs/user/exports.md).
 Runs inside `scope.snapshot`.
 """
@@ -20,8 +21,9 @@ from django.conf import settings
 
 from accounting.domain import lines, money, rating, splitting, statements
 from accounting.domain.lines import Kind, Line
+from accounting.domain.tagging import LABELS
 from accounting.exports.extent import Extent
-from accounting.exports.focus import columns
+from accounting.exports.focus import columns, measures
 from accounting.exports.focus.rules import FileCheck
 from accounting.exports.focus.skus import Sku, sku_of, tags_of
 from accounting.exports.lines import Charge, Lines
@@ -73,7 +75,8 @@ def table(wanted: Lines) -> Table:
     )
 
 
-Order = tuple[datetime, int, int]
+Order = tuple[datetime, int, int, int]
+"""Start of the charge, chunk, line, row of the line."""
 Placed = tuple[Order, dict[str, Any]]
 
 
@@ -137,6 +140,7 @@ class _Mapper:
                 "SELECT id, name, cluster FROM quota_pool WHERE organization_id = %b",
                 (extent.ground.organization_id,),
             ).fetchall()
+        self.measured = measures.measured(extent)
         self.pools = {row[0]: _Pool(row[1], row[2]) for row in rows}
         version = extent.spec.focus_version
         provider = ("ProviderName", "PublisherName", "InvoiceIssuerName")
@@ -153,13 +157,21 @@ class _Mapper:
         }
 
     def rows(self, charges: Iterator[Charge]) -> Iterator[Placed]:
-        """Of each line its days, in order."""
+        """Of each line its parts, in order."""
         for charge in charges:
             base = self._base(charge)
-            for period, values in self._values(charge):
+            tags = self._tags(charge.line)
+            for number, (period, labels, values) in enumerate(self._values(charge)):
                 row = base | values
+                row["Tags"] = tags_of(*tags, dict(zip(LABELS, labels, strict=False)))
                 row["ChargePeriodStart"], row["ChargePeriodEnd"] = period
-                yield (period[0], charge.chunk, charge.line_no), row
+                yield (period[0], charge.chunk, charge.line_no, number), row
+
+    def _tags(self, line: Line) -> tuple[str, str | None, str | None]:
+        """Of what our own tags are: organization, department, team."""
+        above, names = line.key.above, self.extent.names
+        department, team = (names[above[at]] if len(above) > at else None for at in (1, 2))
+        return self.extent.organization, department, team
 
     def _base(self, charge: Charge) -> dict[str, Any]:
         line, names = charge.line, self.extent.names
@@ -168,7 +180,7 @@ class _Mapper:
         pool = self.pools.get(key.pool)
         sku = sku_of(names.get(key.flavor), key.tier, key.grade)
         depth = len(key.above) - 1
-        team = names[key.above[2]] if depth > 1 else None
+        _, department, team = self._tags(line)
         return self.base | {
             "BillingAccountId": str(center),
             "BillingAccountName": names[center],
@@ -183,11 +195,10 @@ class _Mapper:
             "ServiceName": sku.service,
             "RegionId": pool.cluster if pool else None,
             "RegionName": pool.cluster if pool else None,
-            "Tags": tags_of(self.extent.organization, names[center] if depth else None, team),
             "x_LineId": charge.id,
             "x_LineKind": str(line.kind),
             "x_AccountPath": self.extent.path(key.above),
-            "x_Department": names[center] if depth else None,
+            "x_Department": department,
             "x_Team": team,
             "x_Cluster": pool.cluster if pool else None,
             "x_Tier": key.tier,
@@ -195,6 +206,7 @@ class _Mapper:
             "x_RateCardVersion": str(key.version) if key.version else None,
             "x_AboutMonth": month(line.about),
             "x_AdjustmentReason": "late-use" if line.adjusts else _REASONS.get(key.kind),
+            **measures.of_line(self.measured, line).columns(line.price),
             **self._category(line, sku),
         }
 
@@ -244,24 +256,25 @@ class _Mapper:
             }
         return found
 
-    def _values(self, charge: Charge) -> Iterator[tuple[tuple[datetime, datetime], dict]]:
-        """The days of a line, or the one stretch that it is about, with their amounts."""
+    def _values(self, charge: Charge) -> Iterator[tuple[tuple[datetime, datetime], tuple, dict]]:
+        """The parts of a line, or the one stretch that it is about, with labels and amounts."""
         line = charge.line
         if line.adjusts or line.key.kind not in _RATED:
-            yield self._period(line), self._unpriced(line)
+            yield self._period(line), (), self._unpriced(line)
             return
         share = Decimal(line.facts.get("share", 1))
         places = _quantity_places(line)
         used = _hours(line.unit_seconds, Decimal(1), places)
         priced = used if share == 1 else _hours(line.unit_seconds, share, places)
-        if not charge.days:
-            yield self._period(line), _priced(line, line.amount, used, priced)
+        if not charge.parts:
+            yield self._period(line), (), _priced(line, line.amount, used, priced)
             return
-        days = charge.days
-        amounts = lines.parts(line.amount, days, places=self.places)
-        hours = lines.parts(used, days, places=places)
-        for day in sorted(days):
-            yield self._day(day), _priced(line, amounts[day], hours[day], hours[day])
+        amounts = lines.parts(line.amount, charge.parts, places=self.places)
+        hours = lines.parts(used, charge.parts, places=places)
+        for part in charge.parts:
+            day, *labels = part
+            values = _priced(line, amounts[part], hours[part], hours[part])
+            yield self._day(day), tuple(labels), values
 
     def _unpriced(self, line: Line) -> dict[str, Any]:
         amount = line.amount

@@ -1,5 +1,6 @@
 """What a flavor is to FOCUS: its SKU, meter, unit and service. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -54,10 +55,12 @@ def sku_of(flavor: str | None, tier: str | None, grade: str | None) -> Sku:
     )
 
 
-@cache
-def tags_of(organization: str, department: str | None, team: str | None) -> str:
-    """Tags that we give; ours have a prefix, as the specification wants of a provider's."""
+def tags_of(
+    organization: str, department: str | None, team: str | None, labels: Mapping[str, str | None]
+) -> str:
+    """Tags that we give have a prefix, as the specification wants of a provider's; the labels of
+    the use are their owners' and have none."""
     found = {"org": organization, "department": department, "team": team}
-    return msgspec.json.encode(
-        {f"{TAG_PREFIX}{name}": value for name, value in found.items() if value}
-    ).decode()
+    ours = {f"{TAG_PREFIX}{name}": value for name, value in found.items() if value}
+    theirs = {name: value for name, value in labels.items() if value}
+    return msgspec.json.encode(ours | theirs).decode()

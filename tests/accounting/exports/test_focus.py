@@ -6,6 +6,7 @@ import io
 import json
 from datetime import timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,13 +15,14 @@ from focus_data_toolkit.model.validator import lint_focus_1_4_structure, load_mo
 from accounting.domain.exports import FOCUS_VERSIONS
 from accounting.exports import making
 from accounting.exports.extent import extent
-from accounting.exports.focus import columns, rows, rules
+from accounting.exports.focus import columns, measures, rows, rules
 from accounting.exports.lines import Lines
 from ledger import scope
 from ledger.errors import Refused
 from tests.accounting.exports.conftest import HOSTILE, close, made, request, row
 from tests.accounting.exports.test_files import statement
-from tests.accounting.statements.test_rating import END, LATER, START
+from tests.accounting.statements.test_rating import DAY, END, LATER, START
+from tests.world import NOW, record
 
 PRICES = {"ListCost": "ListUnitPrice", "ContractedCost": "ContractedUnitPrice"}
 VERSIONS = pytest.mark.parametrize("version", FOCUS_VERSIONS)
@@ -211,6 +213,71 @@ def test_a_row_that_breaks_a_rule_is_found(place, name, version):
     assert rule in {one.rule for one in rules.broken(bad, version)}
 
 
+@VERSIONS
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_use_is_told_apart_by_its_labels_and_adds_up(place, version, state):
+    start = START + 12 * DAY
+    place.use(
+        record("x", units=3, hours=7.7, start=start, labels={"project": "p", "workload": "=1"}),
+        record("y", units=1, hours=3.1, start=start, labels={"project": "p", "model": "näve 🦙"}),
+        now=START + 30 * DAY,
+    )
+    if state == "closed":
+        close(place)
+    found = [one for one in values(place, version) if one["SubAccountName"] == "nlp"]
+    of_day = [one for one in found if one["ChargePeriodStart"] == start
+              and one["x_LineKind"] == "usage"]  # fmt: skip
+    labels = [
+        {name: tag for name, tag in json.loads(one["Tags"]).items() if "/" not in name}
+        for one in of_day
+    ]
+    assert labels == [{"project": "p", "model": "näve 🦙"}, {"project": "p", "workload": "=1"}]
+    quantities = [one["ConsumedQuantity"] for one in of_day]
+    assert [round(one, 3) for one in quantities] == [Decimal("3.1"), Decimal("23.1")]
+    sums: dict = {}
+    for one in found:
+        line = one["x_LineId"]
+        sums[line] = sums.get(line, 0) + one["BilledCost"]
+    lines = in_lines(made(place, "lines", "csv", account="nlp")[0])
+    if state == "closed":
+        assert sums == lines
+    assert sorted(sums.values()) == sorted(lines.values())
+
+
+def in_lines(content: bytes) -> dict[str, Decimal]:
+    return {one["line"]: Decimal(one["amount"]) for one in in_csv(content)}
+
+
+@VERSIONS
+def test_what_a_productive_hour_cost_is_in_the_file_as_of_the_close(place, version):
+    measured = {"start": START + DAY, "account": "serving", "person": "alice", "tier": "spot"}
+    place.use(
+        record("m1", hours=10, productive_util=Decimal("0.5"), compute_util=Decimal(1), **measured),
+        record("m2", hours=30, productive_util=Decimal("0.9"), **measured),
+        record("m3", hours=99, **measured),
+        now=START + 30 * DAY,
+    )
+    close(place)
+    found = values(place, version)
+    spot = [one for one in found if (one["x_Tier"], one["x_LineKind"]) == ("spot", "usage")]
+    assert {one["x_ProductiveUtilization"] for one in spot} == {Decimal("0.8")}
+    assert {one["x_ComputeUtilization"] for one in spot} == {Decimal(1)}
+    assert {one["x_CostPerProductiveHour"] for one in spot} == {Decimal("0.7") / Decimal("0.8")}
+    rest = [one for one in found if one not in spot]
+    assert {one["x_CostPerProductiveHour"] for one in rest} == {None}, "unknown is never 0"
+    before, _ = made(place, "focus", "csv", focus_version=version)
+    place.use(record("m4", hours=50, productive_util=Decimal("0.1"), **measured), now=NOW)
+    assert made(place, "focus", "csv", focus_version=version)[0] == before
+
+
+def test_nothing_productive_has_no_price_of_a_productive_hour():
+    assert measures.Measured(Fraction(1), Fraction(0)).columns(Decimal(2)) == {
+        "x_CostPerProductiveHour": None,
+        "x_ProductiveUtilization": Decimal(0),
+        "x_ComputeUtilization": Decimal(1),
+    }
+
+
 COSTS = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost")
 FILE_BREAKS = {
     "invoice_sum": lambda rows: rows[:-1],
@@ -223,7 +290,7 @@ FILE_BREAKS = {
     "sku_of_price": lambda rows: [
         *rows,
         (
-            (END, 999, 1),
+            (END, 999, 1, 0),
             next(one for _, one in rows if one["SkuPriceId"])
             | {"SkuId": "another", "ChargePeriodStart": END - timedelta(days=1)}
             | {"ChargePeriodEnd": END},
