@@ -75,12 +75,12 @@ def _organization(organization_id: UUID, root: UUID, month: date, now: datetime)
         # Against itself: the month before has no lines.
         found = organization_month.month_of(organization_id, root, month, now=now, tell=True)
         organization_month.organization_month(found, found)
-        showback.names_of(organization_id)
+        showback.names_of(organization_id, people=False)
 
 
 def _root(organization_id: UUID, root: UUID, month: date, now: datetime) -> None:
     with scope.reading(organization_id):
-        names = showback.names_of(organization_id)
+        names = showback.names_of(organization_id, people=False)
         found = wide_months.month_of(organization_id, root, month, now=now, details=("day",))
         showback.changes(found, found)
         wide_months.drill(found, ("team", "pool"), names, limit=100)

@@ -44,7 +44,7 @@ class OrganizationMonthOperation(MoneyOperation):
             found = months.month_of(here, root, asked.first, now=asked.now, tell=True)
             first = statements.month_before(asked.first)
             before = months.month_of(here, root, first, now=asked.now, tell=False)
-            names = queries.names_of(here)
+            names = queries.names_of(here, people=False)
             month = months.organization_month(found, before)
             zone = ZoneInfo(tenancy.organization(here).time_zone)
             today = asked.now.astimezone(zone).date()

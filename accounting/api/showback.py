@@ -64,7 +64,7 @@ class ShowbackOperation(MoneyOperation):
             found = wide.month_of(here, account, asked.first, now=asked.now, by=by)
             first = statements.month_before(asked.first)
             before = wide.month_of(here, account, first, now=asked.now)
-            names = queries.names_of(here)
+            names = queries.names_of(here, people="person" in by)
             figures = glances.glance(here, found, names, now=asked.now)
             cells, count = wide.drill(found, by, names, limit=GROUPS_MAX)
             unrated = wide.most_unrated(found)

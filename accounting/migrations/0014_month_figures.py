@@ -5,6 +5,12 @@ from django.db import migrations, models
 
 from ledger.rls import tenant_wall
 
+# The lines with the largest amounts, without reading the others.
+LARGEST = """
+CREATE INDEX accounting_statementline_largest
+    ON accounting_statementline (organization_id, month, abs(amount) DESC)
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -149,6 +155,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.RunSQL(LARGEST, "DROP INDEX accounting_statementline_largest"),
         tenant_wall("accounting_monthfigures"),
         tenant_wall("accounting_monthaccount"),
         tenant_wall("accounting_monthsum"),

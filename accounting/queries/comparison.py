@@ -72,7 +72,7 @@ def comparison(
     if drawn is None:
         found = teams(organization_id, root, first, now=now)
     else:
-        found = drawn_teams(drawn, showback.names_of(organization_id))
+        found = drawn_teams(drawn, showback.names_of(organization_id, people=False))
     shown = compared(found, allowed, led=paths(organization_id, accounts), by=by)
     return shown if drawn is None else replace(shown, as_of=drawn.as_of)
 
@@ -91,7 +91,7 @@ GROUP BY 1
 def teams(organization_id: UUID, root: UUID, first: date, *, now: datetime) -> list[Team]:
     """Every account with use or guarantees of its own in a month, and its figures, computed."""
     found = showback.showback(organization_id, root, first, now=now)
-    names = showback.names_of(organization_id)
+    names = showback.names_of(organization_id, people=False)
     promised: dict[Any, list[Fraction]] = {}
     paths: dict[Any, tuple] = {}
     for one in month_guarantees(found.ground):

@@ -323,18 +323,19 @@ def by_day(found: Showback) -> dict[date, dict[UUID, Decimal]]:
     return result
 
 
-def names_of(organization_id: UUID) -> dict[Any, str]:
-    """Names of everything a line can be about: accounts, pools, flavors and people."""
+_NAMES = (
+    "SELECT id, name FROM tenancy_account WHERE organization_id = %(o)b "
+    "UNION ALL SELECT id, name FROM quota_pool WHERE organization_id = %(o)b "
+    "UNION ALL SELECT id, name FROM quota_flavor WHERE organization_id = %(o)b "
+)
+_PEOPLE = "UNION ALL SELECT id, name FROM tenancy_person WHERE organization_id = %(o)b"
+
+
+def names_of(organization_id: UUID, *, people: bool = True) -> dict[Any, str]:
+    """Names of everything a line can be about: accounts, pools, flavors and, if wanted, people."""
+    statement = _NAMES + (_PEOPLE if people else "")
     with server_cursor() as cursor:
-        return dict(
-            cursor.execute(
-                "SELECT id, name FROM tenancy_account WHERE organization_id = %(o)b "
-                "UNION ALL SELECT id, name FROM quota_pool WHERE organization_id = %(o)b "
-                "UNION ALL SELECT id, name FROM quota_flavor WHERE organization_id = %(o)b "
-                "UNION ALL SELECT id, name FROM tenancy_person WHERE organization_id = %(o)b",
-                {"o": organization_id},
-            ).fetchall()
-        )
+        return dict(cursor.execute(statement, {"o": organization_id}).fetchall())
 
 
 def _split(

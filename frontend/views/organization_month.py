@@ -35,7 +35,7 @@ def organization_month(request: PageRequest) -> HttpResponse:
     before_first = statements.month_before(first)
     found = months.month_of(here.id, root, first, now=here.now, tell=True)
     before = months.month_of(here.id, root, before_first, now=here.now, tell=False)
-    names = queries.names_of(here.id)
+    names = queries.names_of(here.id, people=False)
     month = months.organization_month(found, before)
     total, before_total = found.total, before.total
     rows = closes.closes(here.id, limit=1)

@@ -73,7 +73,7 @@ def showback(request: PageRequest) -> HttpResponse:
     by = _by(request)
     found = wide.month_of(here.id, account.id, first, now=here.now, by=by, details=("day",))
     before = wide.month_of(here.id, account.id, statements.month_before(first), now=here.now)
-    names = queries.names_of(here.id)
+    names = queries.names_of(here.id, people="person" in by)
     cells, cell_count = wide.drill(found, by, names, limit=CELLS_SHOWN)
     currency = found.ground.currency
     printing = parameters.choice(request.GET, "view", ("page", "print"), "page") == "print"
