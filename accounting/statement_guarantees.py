@@ -201,9 +201,9 @@ def _load(cursor: psycopg.Cursor, here: Ground, accounts: Sequence[UUID], pools:
         "members": list(accounts),
     }
     used = _spans(sql.used(cursor, values))
-    promised = _spans(cursor.execute(sql.PROMISED, values, binary=True).fetchone())
+    promised = _spans(cursor.execute(sql.PROMISED, values, binary=True, prepare=False).fetchone())
     values |= {"accounts": [here.root] * len(pools), "pools": list(pools), "tops": [here.root]}
-    rows = cursor.execute(sql.PLACES, values).fetchall()
+    rows = cursor.execute(sql.PLACES, values, prepare=False).fetchall()
     return used, promised, {pools[row[0]]: (row[3], row[4]) for row in rows}
 
 

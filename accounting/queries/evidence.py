@@ -285,9 +285,11 @@ def _evidence(
         pairs = [(n, keys.setdefault((account, pool), len(keys))) for n, account, pool in members]
         values |= _counted(keys)
         used = _spans(sql.used(cursor, values))
-        promised = _spans(cursor.execute(sql.PROMISED, values, binary=True).fetchone())
-        pinned = dict(cursor.execute(sql.PINNED, values).fetchall())
-        rows = cursor.execute(sql.PLACES, values).fetchall()
+        promised = _spans(
+            cursor.execute(sql.PROMISED, values, binary=True, prepare=False).fetchone()
+        )
+        pinned = dict(cursor.execute(sql.PINNED, values, prepare=False).fetchall())
+        rows = cursor.execute(sql.PLACES, values, prepare=False).fetchall()
     known = np.full((2, len(asked)), _microseconds(start), np.int64)
     for n, _, _, since, until, _ in rows:
         known[:, n] = _microseconds(since), max(_microseconds(since), _microseconds(until))
