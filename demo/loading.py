@@ -22,6 +22,7 @@ from accounting.importers.record import ImportedRecord
 from demo import (
     budget_history,
     detection_history,
+    export_history,
     history,
     quota_history,
     request_history,
@@ -156,6 +157,7 @@ def load_generated(
     detection_history.find(tenant, now=now)
     budget_history.watch(tenant, now=now)
     tag_history.tell_apart(tenant, time_zone=demo.time_zone, now=now)
+    export_history.export(tenant, time_zone=demo.time_zone, now=now)
     # What is to be told of it is told now, so that nobody waits for the worker's next round.
     notices.read_events(tenant.id, now=now)
     notices.remind(tenant.id, now=now)
