@@ -86,7 +86,7 @@ def added_up(wanted: Wanted) -> list[tuple]:
         # There are few groups: records never need to be put in order to find them.
         cursor.execute("SET LOCAL enable_sort = off")
         for statement in _UNSETTLED if wanted.unsettled_only else _ALL:
-            found += cursor.execute(statement.format(**parts), values).fetchall()
+            found += cursor.execute(statement.format(**parts), values, prepare=False).fetchall()
         cursor.execute("SET LOCAL enable_sort TO DEFAULT")
     return found
 

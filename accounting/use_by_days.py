@@ -117,7 +117,7 @@ def _rolled_up(wanted: Wanted, run: Sequence[_Piece]) -> list[tuple]:
     if wanted.tier is not None:
         values["tier"] = TIERS[wanted.tier]
     with server_cursor() as cursor:
-        return cursor.execute(_ROLLED_UP.format(**parts), values).fetchall()
+        return cursor.execute(_ROLLED_UP.format(**parts), values, prepare=False).fetchall()
 
 
 def _of_pieces(wanted: Wanted, run: Sequence[_Piece]) -> Iterable[tuple]:
