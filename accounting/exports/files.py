@@ -138,23 +138,25 @@ def sweep(organization_id: UUID, kept: frozenset[str], *, before: datetime) -> i
         _, names = store.listdir(str(organization_id))
     except FileNotFoundError:
         return 0
-    strangers = [
-        name
-        for name in (f"{organization_id}/{each}" for each in names)
-        if name not in kept and store.get_modified_time(name) < before
-    ]
-    for name in strangers:
-        store.delete(name)
-    return len(strangers)
+    gone = 0
+    for name in (f"{organization_id}/{each}" for each in names):
+        # Somebody else may be sweeping or deleting just now.
+        with contextlib.suppress(FileNotFoundError):
+            if name not in kept and store.get_modified_time(name) < before:
+                store.delete(name)
+                gone += 1
+    return gone
 
 
 def sweep_halves(before: datetime) -> int:
     """Remove what killed workers have left half written; how many files there were."""
     found = 0
     for path in _workshop().glob(f"*{PARTIAL}"):
-        if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
-            path.unlink(missing_ok=True)
-            found += 1
+        # A worker may finish or give up just now.
+        with contextlib.suppress(FileNotFoundError):
+            if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
+                path.unlink()
+                found += 1
     return found
 
 

@@ -9,6 +9,8 @@ from datetime import date, datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid5
 
+import structlog
+
 from accounting.commands.exports import ExpireExport, RequestExport
 from accounting.exports import files
 from accounting.queries import exports as queries
@@ -18,6 +20,7 @@ from ledger import scope
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
 
+log = structlog.get_logger(__name__)
 MONTHS_BACK: Final = 3
 SETTLED: Final = timedelta(days=1)
 
@@ -61,15 +64,22 @@ def _missing(organization_id: UUID) -> Iterator[RequestExport]:
 
 def deliver(organization_id: UUID) -> int:
     """Copy scheduled files that are made to where they stay, if their schedule says so; how many
-    there are."""
+    there are there. One that cannot be copied keeps no other from it, and is tried again."""
     with scope.reading(organization_id):
         keeping = {one.account_id for one in queries.schedules(organization_id) if one.store}
         rows = queries.scheduled_ready(organization_id) if keeping else []
     rows = [row for row in rows if row.account_id in keeping]
-    for row in rows:
-        name = files.name_of(organization_id, row.id, row.digest or "")
+    return sum(_delivered(organization_id, row) for row in rows)
+
+
+def _delivered(organization_id: UUID, row: ExportRow) -> bool:
+    name = files.name_of(organization_id, row.id, row.digest or "")
+    try:
         files.deliver(name, delivered_name(organization_id, row))
-    return len(rows)
+    except OSError:
+        log.exception("export_not_delivered", export=str(row.id))
+        return False
+    return True
 
 
 def delivered_name(organization_id: UUID, row: ExportRow) -> str:

@@ -3,11 +3,16 @@
 from datetime import datetime
 from uuid import UUID
 
+import structlog
+from kombu.exceptions import OperationalError
+
 from accounting import tasks
 from accounting.exports import making
 from accounting.queries import exports as queries
 from accounting.queries.exports import ExportRow
 from ledger import scope
+
+log = structlog.get_logger(__name__)
 
 
 def start(organization_id: UUID, export_id: UUID, *, now: datetime) -> ExportRow:
@@ -20,8 +25,12 @@ def start(organization_id: UUID, export_id: UUID, *, now: datetime) -> ExportRow
     if small:
         making.make(organization_id, export_id, now=now)
     else:
-        tasks.make_export.apply_async(
-            (str(organization_id), str(export_id)), queue=tasks.EXPORT_QUEUE
-        )
+        try:
+            tasks.make_export.apply_async(
+                (str(organization_id), str(export_id)), queue=tasks.EXPORT_QUEUE
+            )
+        except OperationalError:
+            # It waits, and the next beat hands over what waits.
+            log.warning("export_not_handed_over", export=str(export_id))
     with scope.reading(organization_id):
         return queries.export(organization_id, export_id)

@@ -247,8 +247,8 @@ def _cell(value: Any, kind: Kind, *, guard: bool) -> str:
         return found
     if guard:
         found = guarded(found)
-    # As COPY does: an empty text is not null, and a lone `\\.` would end its data.
-    if not found or found == "\\." or _QUOTED.search(found):
+    # As COPY does: an empty text is not null.
+    if not found or _QUOTED.search(found):
         return '"' + found.replace('"', '""') + '"'
     return found
 

@@ -216,6 +216,79 @@ def test_members_and_weak_tokens_export_nothing(october):
     is_problem(bound.post("exports", OCTOBER | {"what": "lines"}), 403, "pool_denied")
 
 
+def test_an_auditor_exports_everything_and_schedules_nothing(october):
+    october.person("audrey")
+    october.role("audrey", "auditor")
+    audrey = signed_in(october, "audrey")
+    for what in ("lines", "records", "focus"):
+        made = asked(audrey, what=what)
+        assert audrey.get(f"exports/{made['id']}/file").status_code == 200
+    refused = audrey.send("PUT", "export-schedules/root", {"files": [{"what": "lines"}]})
+    is_problem(refused, 403, "role_missing")
+
+
+def test_a_file_that_is_over_or_lost_is_gone_and_nothing_breaks(october, machine, settings):
+    made = asked(machine)
+    path = f"exports/{made['id']}/file"
+    files.remove(files.name_of(october.id, made["id"], made["sha256"]))
+    is_problem(machine.get(path), 404, "export_gone")
+    is_problem(machine.get(path, Range="bytes=1-"), 404, "export_gone")
+    assert machine.send("DELETE", f"exports/{made['id']}").status_code == 200
+    over = asked(machine)
+    with scope.writing(october.id), server_cursor() as cursor:
+        cursor.execute(
+            "UPDATE accounting_export SET expires_at = now() - interval '1 second' WHERE id = %b::uuid",
+            (over["id"],),
+        )
+    assert machine.get(f"exports/{over['id']}").json()["state"] == "expired"
+    is_problem(machine.get(f"exports/{over['id']}/file"), 404, "export_gone")
+
+
+def test_a_download_that_runs_is_not_cut_off_by_a_delete(machine):
+    made = asked(machine, what="records", format="json")
+    path = f"exports/{made['id']}/file"
+    running, other = machine.get(path), machine.get(path, Range="bytes=10-")
+    assert machine.send("DELETE", f"exports/{made['id']}").status_code == 200
+    assert hashlib.sha256(content(running)).hexdigest() == made["sha256"]
+    assert len(content(other)) == made["size"] - 10
+    is_problem(machine.get(path), 404, "export_gone")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [
+        ("bytes=", 200),
+        ("bytes=-", 200),
+        ("bytes=a-b", 200),
+        ("bytes=--5", 200),
+        ("bytes=0-0,-1", 200),
+        ("bytes=1-" + "9" * 30, 200),
+        ("bytes=-0", 416),
+        ("bytes=999999999-", 416),
+        ("bytes=-999999999", 206),
+        ("bytes=0-0", 206),
+    ],
+)
+def test_odd_ranges_are_ignored_or_refused(machine, wanted, status):
+    made = asked(machine)
+    answer = machine.get(f"exports/{made['id']}/file", Range=wanted)
+    assert answer.status_code == status
+    if status == 416:
+        assert answer["Content-Range"] == f"bytes */{made['size']}"
+    elif status == 200:
+        assert len(content(answer)) == made["size"]
+    else:
+        assert len(content(answer)) == int(answer["Content-Length"])
+
+
+def test_a_file_without_a_byte_is_downloaded_too(machine):
+    made = asked(machine, month="2026-07", format="jsonl")
+    path = f"exports/{made['id']}/file"
+    assert (made["rows"], made["size"]) == (0, 0)
+    assert content(machine.get(path)) == b""
+    assert machine.get(path, Range="bytes=0-").status_code == 416
+
+
 def test_another_tenant_sees_none_of_it(october, machine, globex):
     made = asked(machine)
     other = speaking(fresh_token(globex, "export:read"))
