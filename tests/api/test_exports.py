@@ -237,7 +237,8 @@ def test_a_file_that_is_over_or_lost_is_gone_and_nothing_breaks(october, machine
     over = asked(machine)
     with scope.writing(october.id), server_cursor() as cursor:
         cursor.execute(
-            "UPDATE accounting_export SET expires_at = now() - interval '1 second' WHERE id = %b::uuid",
+            "UPDATE accounting_export SET expires_at = now() - interval '1 second' "
+            "WHERE id = %b::uuid",
             (over["id"],),
         )
     assert machine.get(f"exports/{over['id']}").json()["state"] == "expired"
