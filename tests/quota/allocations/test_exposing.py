@@ -240,7 +240,8 @@ def test_a_plan_with_another_target_measures_by_it(jobs, quotas, acme):
     quotas.set("research", 0, borrowing_limit=0)
     jobs.admit(jobs.ask("s", account="vision", units=15, reclaim_seconds=60, spot_allowed=True))
     pool = PoolEntry(name="h100", reclaim_target_seconds=30)
-    quota = QuotaEntry(account="research", pool="h100", quota=Quota(guaranteed=0))
+    # Slow by the new target, so it rises to what its own path is promised, and no further.
+    quota = QuotaEntry(account="research", pool="h100", quota=Quota(guaranteed=15))
     plan = QuotaPlan(pools=(pool,), quotas=(quota,))
     told = acme.run(ApplyQuotaPlan(plan=plan), now=LATER, reason="plan")
     assert said(told) == [("promoted", 15, "spot", "borrowed")]
