@@ -207,5 +207,6 @@ def _spot(found: Showback | Figures, rows: _Ended, names: Mapping[Any, str]) -> 
 
 def _tax(organization_id: UUID, found: Showback | Figures) -> PreemptionTax | None:
     here = found.ground
-    accounts = statement_month.accounts_under(here, found.account)
+    everybody = found.account == here.root
+    accounts = None if everybody else statement_month.accounts_under(here, found.account)
     return preemption_tax(organization_id, accounts, found.month.start, here.until)
