@@ -23,8 +23,13 @@ import pytest
 from django.conf import settings
 from django.db import connections
 from django.test import TransactionTestCase
+from hypothesis import settings as hypothesis_settings
 
 from tests.database import TestDatabase, TestServer
+
+# How long an example takes is a matter of benchmarks: a busy machine fails no test.
+hypothesis_settings.register_profile("apportion", deadline=None)
+hypothesis_settings.load_profile("apportion")
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 
