@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounting.commands.exports import RequestExport
+from accounting.domain import money
 from accounting.domain.exports import FOCUS_VERSIONS, Format, What
 from accounting.exports import files, making
 from accounting.queries import exports as queries
@@ -69,10 +70,14 @@ class Command(BaseCommand):
         if row.state != "ready" or row.digest is None:
             raise CommandError(row.problem_detail or "Another process makes this export.")
         path = options["output"] or row.file_name
-        _copy(files.name_of(organization.id, export_id, row.digest), path)
+        try:
+            _copy(files.name_of(organization.id, export_id, row.digest), path)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}.") from None
+        places = money.minor_places(organization.currency)
         self.stderr.write(
             f"{row.rows} rows, {row.size} bytes, {row.month_state} month"
-            + (f", total {row.total}" if row.total is not None else "")
+            + (f", total {row.total:.{places}f}" if row.total is not None else "")
             + f"\nsha256 {row.digest}"
         )
 

@@ -336,7 +336,7 @@ def test_the_command_line_writes_the_file(place, own_files):
     options = {"month": "2026-10", "account": "nlp", "output": str(path)}
     call_command("export", organization="acme", stderr=err, **options)
     total = sum(Decimal(one["amount"]) for one in csv.DictReader(io.StringIO(path.read_text())))
-    assert total == statement(place, "nlp").total.amount and f"total {total}" in err.getvalue()
+    assert total == statement(place, "nlp").total.amount and f"total {total}\n" in err.getvalue()
     assert files.hashlib.sha256(path.read_bytes()).hexdigest() in err.getvalue()
     with scope.reading(place.id), server_cursor() as cursor:
         recorded = cursor.execute(
@@ -348,6 +348,7 @@ def test_the_command_line_writes_the_file(place, own_files):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"month": "2026-10", "output": "/nowhere/at/all"}, "cannot be written: No such file"),
         ({"month": "October"}, "2026-10"),
         ({"month": "2026-10", "account": "nowhere"}, "account"),
         ({"month": "2026-10", "what": "focus", "format": "json"}, "csv, parquet"),
