@@ -2,8 +2,9 @@
 
 from datetime import date, timedelta
 from decimal import Decimal
+from unittest.mock import patch
 
-from accounting import month_figures
+from accounting import figure_rounds, month_figures
 from accounting.commands.comparison import SetComparisonPolicy
 from accounting.commands.exports import FinishExport, RequestExport, SetExportSchedule
 from accounting.commands.statements import (
@@ -50,6 +51,8 @@ def closed(tenant: Tenant) -> None:
         tenant.run(command, reason="test")
     while not tenant.run(CloseMonth(month=OCTOBER)).result.closed:
         pass
+    with patch.object(month_figures, "LARGE_LINES", 0):
+        figure_rounds.draw(tenant.id, OCTOBER, now=NOW)
     exported(tenant)
 
 
