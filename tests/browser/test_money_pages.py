@@ -6,9 +6,11 @@ from decimal import Decimal
 import pytest
 from playwright.sync_api import Page, expect
 
+from accounting import budget_rounds
 from accounting.commands.rates import PriceWish, PublishRateCard
 from accounting.domain import statements
 from quota.commands.quotas import SetQuota
+from tests.accounting.sample_statements import let_small_be_large
 from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
 from tests.browser.test_pages import LOOKS, settle
 from tests.world import Tenant, record
@@ -123,3 +125,26 @@ def test_untagged_use_is_tried_and_tagged(page, sign_in, charged):
     expect(page.locator("#taggings-title").locator("xpath=../..")).to_contain_text("found-again")
     screenshot(page, "tags-saved")
     assert_accessible(page)
+
+
+LARGE = {
+    "large-showback": "/showback?account=root",
+    "large-organization": "/showback/organization",
+    "large-comparison": "/showback/comparison?month={month}",
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", LARGE)
+def test_large_months_look_right(new_page, sign_in, charged, monkeypatch, name, look):
+    now = datetime.now(UTC)
+    let_small_be_large(monkeypatch)
+    budget_rounds.look(charged.id, now=now - timedelta(minutes=20))
+    page: Page = new_page(**LOOKS[look])
+    sign_in(page, charged, "fay")
+    page.goto(LARGE[name].format(month=f"{now:%Y-%m}"))
+    settle(page)
+    expect(page.locator("#main .notice").first).to_contain_text("s of ")
+    screenshot(page, f"{name}-{look}")
+    assert_accessible(page)
+    assert_no_sideways_scroll(page)
