@@ -49,6 +49,7 @@ def organization_month(request: PageRequest) -> HttpResponse:
             "next": None if found.month.end > here.now else statements.month_after(first),
             "found": found,
             "total": total,
+            "before": before,
             "before_total": before_total,
             "difference": total.amount - before_total.amount,
             "currency": found.ground.currency,
