@@ -24,6 +24,9 @@ def demoted(place: Tenant) -> None:
         SetReclaimRule(pool_id=pool_id, maintenance=maintenance, exempt_ids=exempt, **rule),
         reason="test",
     )
-    place.run(SetReclaimRule(pool_id=None, enabled=False, maintenance=maintenance), reason="test")
+    place.run(
+        SetReclaimRule(pool_id=None, enabled=False, maintenance=maintenance, exempt_ids=exempt),
+        reason="test",
+    )
     for _ in range(2):
         place.run(RunReclaim(pool_id=pool_id))
