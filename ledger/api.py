@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.operation import Operation
-from config.api.schema import INSTANT, describe, query
+from config.api.schema import INSTANT, describe, paging, query
 from ledger import queries, scope
 from ledger.errors import Denied, Invalid, NotFound
 from ledger.types import Actor, ActorKind
@@ -72,15 +72,7 @@ class EventsOperation(_LedgerOperation):
             query("actor", "Only what this person or token did; an id.", format="uuid"),
             query("since", "Recorded at or after.", **INSTANT),
             query("until", "Recorded before.", **INSTANT),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Events of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.PAGE_MAX,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(queries.PAGE_MAX, LIMIT_DEFAULT, entries="Events"),
         ),
     )
     def get(self, request: HttpRequest) -> HttpResponse:

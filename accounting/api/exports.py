@@ -20,7 +20,7 @@ from accounting.queries.exports import ExportRow, ScheduleRow
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
 from config.api.operation import Operation
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging
 from ledger import scope
 from ledger.errors import Denied, NotFound
 from ledger.execution import execute
@@ -102,17 +102,7 @@ class ExportsOperation(ExportOperation):
         tag="exports",
         summary="Exports that were asked for, the newest first",
         gives=wire.Exports,
-        parameters=(
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Entries of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.PAGE_MAX - 1,
-                default=LIMIT_DEFAULT,
-            ),
-        ),
+        parameters=paging(queries.PAGE_MAX - 1, LIMIT_DEFAULT),
         examples=(examples.MANY,),
     )
     def get(self, request: HttpRequest) -> HttpResponse:

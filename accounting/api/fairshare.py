@@ -13,7 +13,7 @@ from accounting.queries.fairshare import NodeRow, tree_rows
 from accounting.wire_answers import FairsharePage, node
 from config.api import cursors, parameters
 from config.api.operation import JSON, Operation
-from config.api.schema import INSTANT, describe, query
+from config.api.schema import INSTANT, describe, paging, query
 from ledger.errors import Conflict, NotFound
 from tenancy.domain.roles import Scope
 
@@ -38,15 +38,7 @@ class FairshareOperation(Operation):
         parameters=(
             query("account", "Only this account and what is below it."),
             query("at", "The instant to tell it for; now if absent.", **INSTANT),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Nodes of a page.",
-                type="integer",
-                minimum=1,
-                maximum=LIMIT_MAX,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(LIMIT_MAX, LIMIT_DEFAULT, entries="Nodes"),
         ),
         problems=(404, 409),
         examples=(examples.FAIRSHARE, examples.SSHARE),

@@ -15,7 +15,7 @@ from accounting.domain import money
 from accounting.domain.lines import Line
 from accounting.queries import showback
 from config.api import parameters
-from config.api.schema import query
+from config.api.schema import paging, query
 from ledger.errors import Invalid
 from ledger.types import ActorKind
 from quota.api.reading import QuotaOperation
@@ -28,17 +28,7 @@ LIMIT_DEFAULT = 100
 LIMIT_MAX = 500
 MONTH = query("month", "As 2026-11; the one that it is now if absent.")
 ACCOUNT = query("account", "This account and what is below it; the root if absent.")
-PAGING = (
-    query("cursor", "From `next` of the page before."),
-    query(
-        "limit",
-        "Entries of a page.",
-        type="integer",
-        minimum=1,
-        maximum=LIMIT_MAX,
-        default=LIMIT_DEFAULT,
-    ),
-)
+PAGING = paging(LIMIT_MAX, LIMIT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from accounting.wire_usage import (
 )
 from config.api import cursors, parameters
 from config.api.operation import Operation
-from config.api.schema import describe, query
+from config.api.schema import describe, paging, query
 from ledger import scope
 from ledger.errors import Invalid, NotFound
 from ledger.types import ActorKind
@@ -34,17 +34,7 @@ _BY_DEFAULT = "day,account,pool"
 
 
 def _paging(maximum: int) -> tuple:
-    return (
-        query("cursor", "From `next` of the page before."),
-        query(
-            "limit",
-            "Entries of a page.",
-            type="integer",
-            minimum=1,
-            maximum=maximum,
-            default=LIMIT_DEFAULT,
-        ),
-    )
+    return paging(maximum, LIMIT_DEFAULT)
 
 
 def _limit(request: HttpRequest, maximum: int) -> int:

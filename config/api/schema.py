@@ -124,6 +124,23 @@ def query(name: str, description: str, **schema: Any) -> OpenApiParameter:
     )
 
 
+def paging(
+    maximum: int, default: int, *, entries: str = "Entries"
+) -> tuple[OpenApiParameter, OpenApiParameter]:
+    """What turns the pages of a list. `entries` is what they hold, for readers."""
+    return (
+        query("cursor", "From `next` of the page before."),
+        query(
+            "limit",
+            f"{entries} of a page.",
+            type="integer",
+            minimum=1,
+            maximum=maximum,
+            default=default,
+        ),
+    )
+
+
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 200},

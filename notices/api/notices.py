@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
 from config.api.operation import Operation
-from config.api.schema import answer_example, describe, query, request_example
+from config.api.schema import answer_example, describe, paging, query, request_example
 from ledger import scope
 from ledger.errors import Denied, Invalid
 from ledger.types import ActorKind
@@ -91,15 +91,7 @@ class NoticesOperation(_NoticeOperation):
         parameters=(
             query("kind", "Only of this kind, such as `quota.ending`."),
             query("unread", "`1`: only unread ones.", enum=["0", "1", "false", "true"]),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Notices of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.PAGE_MAX,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(queries.PAGE_MAX, LIMIT_DEFAULT, entries="Notices"),
         ),
         examples=(LISTED,),
     )

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
-from config.api.schema import INSTANT, describe, query
+from config.api.schema import INSTANT, describe, paging, query
 from ledger import scope
 from ledger.errors import Invalid
 from ledger.types import ActorKind
@@ -58,15 +58,7 @@ class ActionsOperation(_TakenOperation):
             ACCOUNT,
             query("since", "Taken at this instant or later; absent: 30 days before.", **INSTANT),
             query("until", "Taken before this instant; absent: now.", **INSTANT),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Entries of a page.",
-                type="integer",
-                minimum=1,
-                maximum=taken.LIST_MAX - 1,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(taken.LIST_MAX - 1, LIMIT_DEFAULT),
         ),
         problems=(404,),
         examples=(examples.ACTIONS,),

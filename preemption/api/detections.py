@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging, query
 from ledger import scope
 from ledger.errors import NotFound
 from ledger.execution import execute
@@ -107,15 +107,7 @@ class DetectionsOperation(_DetectionOperation):
                 "`current` (absent): open or acknowledged.",
                 enum=list(queries.STATE_CHOICES),
             ),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Entries of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.LIST_MAX - 1,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(queries.LIST_MAX - 1, LIMIT_DEFAULT),
         ),
         problems=(404,),
         examples=(examples.PAGE,),

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging, query
 from ledger import scope
 from ledger.errors import Denied, NotFound
 from ledger.execution import execute
@@ -61,15 +61,7 @@ class PlansOperation(PreemptionOperation):
         gives=wire.PreemptionPlans,
         parameters=(
             query("state", "`open`, or `over`; absent: both.", enum=["open", "over"]),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Entries of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.LIST_MAX - 1,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(queries.LIST_MAX - 1, LIMIT_DEFAULT),
         ),
         examples=(examples.PAGE,),
     )

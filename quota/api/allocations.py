@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.operation import Operation
-from config.api.schema import describe, query
+from config.api.schema import describe, paging, query
 from ledger import scope
 from ledger.errors import NotFound
 from ledger.types import ActorKind
@@ -60,15 +60,7 @@ class AllocationsOperation(_ReadOperation):
                 "`ended`: of past ones, last ended first.",
                 enum=list(queries.ORDERS),
             ),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Entries of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.LIST_MAX,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(queries.LIST_MAX, LIMIT_DEFAULT),
         ),
         examples=(examples.PAGE,),
     )

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging
 from ledger import scope
 from ledger.execution import execute
 from quota.api import cycles_examples as examples
@@ -36,17 +36,7 @@ class CyclesOperation(CycleOperation):
         tag="reviews",
         summary="Reviews of all quotas of a subtree, newest first",
         gives=wire.Cycles,
-        parameters=(
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Reviews of a page.",
-                type="integer",
-                minimum=1,
-                maximum=_LIMIT_MAX,
-                default=LIMIT_DEFAULT,
-            ),
-        ),
+        parameters=paging(_LIMIT_MAX, LIMIT_DEFAULT, entries="Reviews"),
         examples=(examples.CYCLES,),
     )
     def get(self, request: HttpRequest) -> HttpResponse:

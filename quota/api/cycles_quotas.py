@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging, query
 from ledger import scope
 from ledger.errors import DomainError, Invalid
 from ledger.execution import execute
@@ -36,17 +36,7 @@ from tenancy.api.reading import account_named
 SHOWN: Final = tuple(queries.SHOWN)
 SORTS: Final = ("idle", "account")
 PROBLEMS: Final = (404, 409, 422)
-PAGING: Final = (
-    query("cursor", "From `next` of the page before."),
-    query(
-        "limit",
-        "Quotas of a page.",
-        type="integer",
-        minimum=1,
-        maximum=queries.PAGE_ROWS,
-        default=queries.PAGE_ROWS,
-    ),
-)
+PAGING: Final = (*paging(queries.PAGE_ROWS, queries.PAGE_ROWS, entries="Quotas"),)
 
 
 class RowsOperation(CycleOperation):

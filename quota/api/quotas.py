@@ -8,7 +8,7 @@ import numpy as np
 from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
-from config.api.schema import describe, query
+from config.api.schema import describe, paging, query
 from ledger import scope
 from ledger.queries import PAGE_MAX
 from quota.api import quota_examples as examples
@@ -119,15 +119,7 @@ class AccountQuotaHistoryOperation(QuotaOperation):
         gives=wire.QuotaHistory,
         parameters=(
             query("pool", "Only in this pool."),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Entries of a page.",
-                type="integer",
-                minimum=1,
-                maximum=PAGE_MAX,
-                default=CHANGES_DEFAULT,
-            ),
+            *paging(PAGE_MAX, CHANGES_DEFAULT),
         ),
         problems=(404,),
         examples=(examples.QUOTA_HISTORY,),

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging, query
 from ledger import scope
 from ledger.errors import DomainError, Invalid
 from ledger.queries import EventRow
@@ -45,15 +45,7 @@ class RequestsOperation(TermsOperation):
             query("account", "Of this account and those below it."),
             query("pool", "Only in this pool."),
             query("mine", "`1`: those the caller asked.", enum=["0", "1", "false", "true"]),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Requests of a page.",
-                type="integer",
-                minimum=1,
-                maximum=queries.LIST_MAX,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(queries.LIST_MAX, LIMIT_DEFAULT, entries="Requests"),
         ),
         problems=(404,),
         examples=(examples.LISTED,),

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.api import cursors, parameters
 from config.api.json_bodies import JSON, read_json
-from config.api.schema import IDEMPOTENCY_KEY, describe, query
+from config.api.schema import IDEMPOTENCY_KEY, describe, paging
 from ledger import scope
 from ledger.errors import DomainError, Invalid
 from ledger.execution import KEY_LENGTH_MAX, Context, Outcome, execute
@@ -37,17 +37,7 @@ class ReviewsOperation(RequestOperation):
         tag="reviews",
         summary="Requests that the caller is asked to decide",
         gives=wire.Inbox,
-        parameters=(
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Requests of a page.",
-                type="integer",
-                minimum=1,
-                maximum=INBOX_MAX,
-                default=LIMIT_DEFAULT,
-            ),
-        ),
+        parameters=paging(INBOX_MAX, LIMIT_DEFAULT, entries="Requests"),
         examples=(examples.INBOX,),
     )
     def get(self, request: HttpRequest) -> HttpResponse:

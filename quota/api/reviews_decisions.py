@@ -12,7 +12,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from config.api import cursors, parameters
-from config.api.schema import INSTANT, describe, query
+from config.api.schema import INSTANT, describe, paging, query
 from ledger import scope
 from ledger.errors import Invalid
 from quota.api import reviews_examples as examples
@@ -49,15 +49,7 @@ class DecisionsOperation(RequestOperation):
             query("since", "From this instant on; 92 days before `until` if absent.", **INSTANT),
             query("until", "Up to this instant, not included; now if absent.", **INSTANT),
             query("account", "Of this account and those below it."),
-            query("cursor", "From `next` of the page before."),
-            query(
-                "limit",
-                "Decisions of a page.",
-                type="integer",
-                minimum=1,
-                maximum=LIMIT_MAX,
-                default=LIMIT_DEFAULT,
-            ),
+            *paging(LIMIT_MAX, LIMIT_DEFAULT, entries="Decisions"),
         ),
         problems=(404,),
         examples=(examples.DECISIONS,),

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from config.api import cursors, parameters
 from config.api.operation import Operation
-from config.api.schema import query
+from config.api.schema import paging
 from ledger.errors import Denied, Invalid, NotFound
 from ledger.types import ActorKind
 from tenancy import policy, queries
@@ -17,17 +17,7 @@ from tenancy.queries import AccountRow, PersonRow
 
 LIMIT_DEFAULT = 100
 LIMIT_MAX = queries.LIST_MAX - 1
-PAGING = (
-    query("cursor", "From `next` of the page before."),
-    query(
-        "limit",
-        "Entries of a page.",
-        type="integer",
-        minimum=1,
-        maximum=LIMIT_MAX,
-        default=LIMIT_DEFAULT,
-    ),
-)
+PAGING = paging(LIMIT_MAX, LIMIT_DEFAULT)
 
 
 class TreeOperation(Operation):
