@@ -67,7 +67,7 @@ def added_up(wanted: Wanted) -> list[tuple]:
     """
     parts = _parts(wanted)
     values: dict[str, Any] = {
-        "organization": wanted.organization_id,
+        **filter_values(wanted),
         "bounds": list(wanted.bounds[:-1]),
         "ends": list(wanted.bounds[1:]),
         "start": wanted.bounds[0],
@@ -77,10 +77,6 @@ def added_up(wanted: Wanted) -> list[tuple]:
         "origin": wanted.bounds[0].timestamp(),
         "tiers": list(TIER_NAMES),
     } | dict(wanted.values)
-    if wanted.accounts is not None:
-        values["accounts"] = list(wanted.accounts)
-    if wanted.tier is not None:
-        values["tier"] = TIERS[wanted.tier]
     found: list[tuple] = []
     with server_cursor() as cursor:
         # There are few groups: records never need to be put in order to find them.
@@ -209,6 +205,24 @@ _UNSETTLED = (_OPEN_USE, _LIVE)
 _SUBTREE = "AND u.account_id = ANY (%(accounts)b::uuid[])"
 
 
+def filters(wanted: Wanted) -> dict[str, str]:
+    """Which rows of `u` are wanted, as the parts `among` and `only` of a statement."""
+    return {
+        "among": "" if wanted.accounts is None else _SUBTREE,
+        "only": "" if wanted.tier is None else "AND u.tier = %(tier)b::smallint",
+    }
+
+
+def filter_values(wanted: Wanted) -> dict[str, Any]:
+    """The parameters of `filters`, and the organization."""
+    values: dict[str, Any] = {"organization": wanted.organization_id}
+    if wanted.accounts is not None:
+        values["accounts"] = list(wanted.accounts)
+    if wanted.tier is not None:
+        values["tier"] = TIERS[wanted.tier]
+    return values
+
+
 def _parts(wanted: Wanted) -> dict[str, str]:
     """What the statements leave open."""
     account = "u.account_id" if wanted.by_account else "NULL::uuid AS account_id"
@@ -220,8 +234,7 @@ def _parts(wanted: Wanted) -> dict[str, str]:
     count = range(len(wanted.columns))
     return {
         "begins": "greatest(u.started_at, %(start)b)",
-        "among": "" if wanted.accounts is None else _SUBTREE,
-        "only": "" if wanted.tier is None else "AND u.tier = %(tier)b::smallint",
+        **filters(wanted),
         "keys": ", ".join(keys),
         "key_numbers": ", ".join(str(n + 1) for n in range(len(keys))),
         "memory": _MEMORY if wanted.memory else _NO_MEMORY,

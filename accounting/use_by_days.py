@@ -16,8 +16,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from accounting.domain import splitting
-from accounting.staging import TIERS
-from accounting.usage_sums import Wanted, added_up
+from accounting.usage_sums import Wanted, added_up, filter_values, filters
 from ledger.sql import server_cursor
 
 PERSON: Final = "u.person_id"
@@ -102,20 +101,15 @@ def _rolled_up(wanted: Wanted, run: Sequence[_Piece]) -> list[tuple]:
         "account": "u.account_id" if wanted.by_account else "NULL::uuid AS account_id",
         "person": ", u.person_id" if has_person else "",
         "person_number": ", 7" if has_person else "",
-        "among": "" if wanted.accounts is None else "AND u.account_id = ANY (%(accounts)b::uuid[])",
-        "only": "" if wanted.tier is None else "AND u.tier = %(tier)b::smallint",
+        **filters(wanted),
     }
     values: dict[str, Any] = {
-        "organization": wanted.organization_id,
+        **filter_values(wanted),
         "days": [piece.day for piece in run],
         "numbers": [piece.segment for piece in run],
         "first": run[0].day,
         "last": run[-1].day,
     }
-    if wanted.accounts is not None:
-        values["accounts"] = list(wanted.accounts)
-    if wanted.tier is not None:
-        values["tier"] = TIERS[wanted.tier]
     with server_cursor() as cursor:
         return cursor.execute(_ROLLED_UP.format(**parts), values, prepare=False).fetchall()
 

@@ -17,11 +17,10 @@ from accounting.queries import showback
 from config.api import parameters
 from config.api.schema import paging, query
 from ledger.errors import Invalid
-from ledger.types import ActorKind
 from quota.api.reading import QuotaOperation
-from tenancy import policy, queries
-from tenancy.api.reading import account_named
-from tenancy.domain.roles import READ, Scope
+from tenancy import queries
+from tenancy.api.reading import account_named, authorize_reader
+from tenancy.domain.roles import Scope
 from tenancy.queries import AccountRow
 
 LIMIT_DEFAULT = 100
@@ -50,9 +49,7 @@ class MoneyOperation(QuotaOperation):
         Raises:
             Denied: naming what is missing.
         """
-        machine = caller.actor.kind == ActorKind.TOKEN
-        permission = Scope.EXPORT_READ if machine else READ
-        policy.authorize(caller.actor, permission, account_id, caller.organization_id)
+        authorize_reader(caller, Scope.EXPORT_READ, account_id)
 
     def asked(
         self, request: HttpRequest, caller, *, month: str | None, account: str | None

@@ -26,6 +26,7 @@ from ledger.types import ActorKind
 from quota.queries import pools_with_weights
 from tenancy import policy
 from tenancy import queries as tenancy
+from tenancy.api.reading import authorize_reader
 from tenancy.domain.roles import READ, Scope
 
 LIMIT_DEFAULT = 100
@@ -50,9 +51,7 @@ class _UsageOperation(Operation):
         Raises:
             Denied: naming what is missing.
         """
-        machine = caller.actor.kind == ActorKind.TOKEN
-        permission = Scope.EXPORT_READ if machine else READ
-        policy.authorize(caller.actor, permission, account_id, caller.organization_id)
+        authorize_reader(caller, Scope.EXPORT_READ, account_id)
 
     def authorize_facts(self, caller) -> None:
         """Facts of batches: also for the machines that report use.

@@ -22,8 +22,8 @@ from quota.loading import requests as loading
 from quota.queries.requests import RequestRow, may_see
 from quota.queries.short_names import short_names
 from quota.requesting import RequestAnswer
-from tenancy import policy
-from tenancy.domain.roles import READ, TAKE_PART, Scope
+from tenancy.api.reading import authorize_reader
+from tenancy.domain.roles import TAKE_PART, Scope
 
 HIDDEN = (State.DRAFT, State.DISCARDED)
 _SAME = ("id", "version", "drafted_at", "submitted_at", "decided_at", "provisioned_at", "ended_at")
@@ -42,9 +42,7 @@ class RequestOperation(QuotaOperation):
         Raises:
             Denied: naming what is missing.
         """
-        machine = caller.actor.kind == ActorKind.TOKEN
-        permission = Scope.EXPORT_READ if machine else READ
-        policy.authorize(caller.actor, permission, account_id, caller.organization_id)
+        authorize_reader(caller, Scope.EXPORT_READ, account_id)
 
     def person(self, caller) -> UUID:
         """Who acts; opens a transaction of its own.

@@ -20,6 +20,16 @@ LIMIT_MAX = queries.LIST_MAX - 1
 PAGING = paging(LIMIT_MAX, LIMIT_DEFAULT)
 
 
+def authorize_reader(caller, scope: Scope, account_id: UUID | None) -> None:
+    """Refuse who may not read an account (None: the root): a machine by a scope, a person by role.
+
+    Raises:
+        Denied: naming what is missing.
+    """
+    permission = scope if caller.actor.kind == ActorKind.TOKEN else READ
+    policy.authorize(caller.actor, permission, account_id, caller.organization_id)
+
+
 class TreeOperation(Operation):
     """What operations on accounts and people share. Helpers run inside `scope.reading`."""
 
@@ -34,9 +44,7 @@ class TreeOperation(Operation):
         Raises:
             Denied: naming what is missing.
         """
-        machine = caller.actor.kind == ActorKind.TOKEN
-        permission = Scope.PRIORITY_READ if machine else READ
-        policy.authorize(caller.actor, permission, account_id, caller.organization_id)
+        authorize_reader(caller, Scope.PRIORITY_READ, account_id)
 
     def readable(self, caller) -> Sequence[UUID] | None:
         """The topmost accounts a caller may read, with all below them; None: everything.
