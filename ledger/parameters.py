@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import psycopg
@@ -30,28 +31,16 @@ def _instant(value: datetime) -> bytes:
     return _BIGINT(seconds * 1_000_000 + since.microseconds)
 
 
-def _of(encode: Callable[..., bytes]) -> Encode:
-    """A number beyond its type is an error of the data, as the server's would be."""
-
-    def encoded(value: Any) -> bytes:
-        try:
-            return encode(value)
-        except struct.error as error:
-            raise psycopg.DataError(f"{value!r} is out of range") from error
-
-    return encoded
-
-
 # Type name: (oid, what encodes a value that is not None).
 _TYPES: dict[str, tuple[int, Encode]] = {
     "boolean": (16, struct.Struct("!?").pack),
     "bytea": (17, bytes),
-    "bigint": (20, _of(_BIGINT)),
-    "smallint": (21, _of(struct.Struct("!h").pack)),
-    "int": (23, _of(struct.Struct("!i").pack)),
-    "text": (25, lambda value: value.encode()),
+    "bigint": (20, _BIGINT),
+    "smallint": (21, struct.Struct("!h").pack),
+    "int": (23, struct.Struct("!i").pack),
+    "text": (25, str.encode),
     "timestamptz": (1184, _instant),
-    "uuid": (2950, lambda value: value.bytes),
+    "uuid": (2950, attrgetter("bytes")),
 }
 
 
@@ -101,10 +90,14 @@ class Statement:
             psycopg.DataError: a number is out of its type's range.
             UnicodeEncodeError: a text holds half of a character.
         """
-        return [
-            None if value is None else encode(value)
-            for encode, value in zip(self.encoders, values, strict=True)
-        ]
+        try:
+            return [
+                None if value is None else encode(value)
+                for encode, value in zip(self.encoders, values, strict=True)
+            ]
+        except struct.error as error:
+            # An error of the data, as the server's would be.
+            raise psycopg.DataError(f"a number is out of range: {error}") from error
 
 
 @lru_cache(maxsize=512)

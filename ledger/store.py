@@ -36,6 +36,12 @@ INSERT INTO ledger_receipt
     (organization_id, key, command, input_hash, refused, result, recorded_at)
 VALUES (%b::uuid, %b::text, %b::text, %b::bytea, %b::boolean, %b::text::jsonb, %b::timestamptz)
 """
+_APPEND_ONE = """
+SELECT ledger_append_one(
+    %b::uuid, %b::uuid, %b::text, %b::uuid, %b::text, %b::smallint, %b::timestamptz, %b::text,
+    %b::text, %b::text, %b::text, %b::timestamptz, %b::text, %b::uuid, %b::text, %b::text,
+    %b::uuid, %b::text, %b::text, %b::text, %b::bytea, %b::text)
+"""
 _APPEND = """
 SELECT positions, seqs, versions FROM ledger_append(
     %b::uuid, %b::uuid[], %b::text[], %b::uuid[], %b::int[], %b::int[], %b::text[], %b::smallint[],
@@ -89,27 +95,59 @@ def append(
     Raises:
         Conflict: a stream has moved on since it was read.
     """
-    if receipt is not None:
-        kept = _receipt_values(organization_id, receipt)
-        if not events:
-            trips.ask(_RECEIPT, kept, commit=commit)
-            return []
-        trips.send(_RECEIPT, kept)
     if not events:
+        if receipt is not None:
+            trips.ask(_RECEIPT, _receipt_values(organization_id, receipt), commit=commit)
         return []
-    lanes = sorted({event.lane or organization_id for event in events})
-    streams = list({event.stream: None for event in events})
-    values = _append_values(organization_id, events, lanes, streams, idempotency_key)
     # What was expected is compared before anything is final.
     ends = commit and not expected_versions
-    [places] = trips.ask(_APPEND, values, commit=ends)
-    placed = [
-        _placed(event, position, event.lane or organization_id, seq, version)
-        for event, position, seq, version in zip(events, *places, strict=True)
-    ]
+    append_ = _append_one if len(events) == 1 else _append_all
+    placed = append_(organization_id, events, idempotency_key, receipt, ends)
     if expected_versions:
         _compare(placed, expected_versions)
     return placed
+
+
+def _append_one(
+    organization_id: UUID,
+    events: Sequence[RecordedEvent],
+    key: str | None,
+    receipt: NewReceipt | None,
+    ends: bool,
+) -> list[RecordedEvent]:
+    """One event, as most commands are: plain values instead of arrays, its receipt with it. That is
+    of the event's command and instant; a refusal has no event."""
+    [event] = events
+    lane = event.lane or organization_id
+    place, said, rest, payload = chain.pieces(event, organization_id, key)
+    kept = receipt and (receipt.key, receipt.input_hash, receipt.result)
+    values = (
+        *(organization_id, lane, event.stream, event.id, event.data.event_type),
+        *(event.data.event_version, event.occurred_at, payload, place, said, rest),
+        *(event.recorded_at, event.actor_kind, event.actor_id, event.actor_label, event.command),
+        *(event.command_id, key, event.reason, *(kept or (None, None, None))),
+    )
+    [[[position, seq, version]]] = trips.ask(_APPEND_ONE, values, commit=ends)
+    return [_placed(event, position, lane, seq, version)]
+
+
+def _append_all(
+    organization_id: UUID,
+    events: Sequence[RecordedEvent],
+    key: str | None,
+    receipt: NewReceipt | None,
+    ends: bool,
+) -> list[RecordedEvent]:
+    if receipt is not None:
+        trips.send(_RECEIPT, _receipt_values(organization_id, receipt))
+    lanes = sorted({event.lane or organization_id for event in events})
+    streams = list({event.stream: None for event in events})
+    values = _append_values(organization_id, events, lanes, streams, key)
+    [places] = trips.ask(_APPEND, values, commit=ends)
+    return [
+        _placed(event, position, event.lane or organization_id, seq, version)
+        for event, position, seq, version in zip(events, *places, strict=True)
+    ]
 
 
 def _append_values(

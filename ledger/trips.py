@@ -38,9 +38,20 @@ class _Asked:
     kept: bool
 
 
-_BEGIN, _COMMIT, _ROLLBACK = (
-    _Asked(Statement(sql, (), ()), [], kept=True) for sql in (b"BEGIN", b"COMMIT", b"ROLLBACK")
+def _plain(sql: bytes) -> _Asked:
+    return _Asked(Statement(sql, (), ()), [], kept=True)
+
+
+_BEGIN, _ROLLBACK = _plain(b"BEGIN"), _plain(b"ROLLBACK")
+
+_COMMIT_DURABLY = (
+    _plain(b"SET LOCAL synchronous_commit = off"),
+    _plain(b"COMMIT"),
+    _plain(b"SELECT pg_logical_emit_message(true, 'apportion', '')"),
 )
+"""A commit frees its locks only when it is durable: whoever comes next to a busy pool would wait
+for the disk, too. So it does not wait; behind it goes a transaction of its own, which is answered
+when it is durable in the way the server is set up for, and with it all that was written before."""
 
 
 @dataclass(slots=True)
@@ -84,9 +95,9 @@ def ask(
     line.waiting.append(_asked(sql, values, kept))
     ends = commit and _is_outermost()
     if ends:
-        line.waiting.append(_COMMIT)
+        line.waiting += _COMMIT_DURABLY
     results = _travel(raw, line)
-    return _rows(raw, results[-2 if ends else -1])
+    return _rows(raw, results[-1 - len(_COMMIT_DURABLY) if ends else -1])
 
 
 def ask_both(

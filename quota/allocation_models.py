@@ -2,10 +2,18 @@
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Least
+from django.db.models.lookups import GreaterThanOrEqual
 
 from quota.domain.values import CLASSES, TIERS
 
-STATES = ("held", "running", "released", "preempted", "expired")
+LIVE = ("held", "running")
+OVER = ("released", "preempted", "expired")
+STATES = (*LIVE, *OVER)
+
+
+def _none_negative(*amounts, name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(condition=GreaterThanOrEqual(Least(*amounts), 0), name=name)
 
 
 class Allocation(models.Model):
@@ -61,30 +69,20 @@ class Allocation(models.Model):
                 condition=Q(leads=True),
                 name="quota_allocation_claim",
             ),
-            models.CheckConstraint(
-                condition=Q(
-                    min_units__gte=0, units__gte=F("min_units"), wanted_units__gte=F("units")
-                ),
+            # Every admission pays for reading these: few words say all.
+            _none_negative(
+                "min_units",
+                F("units") - F("min_units"),
+                F("wanted_units") - F("units"),
                 name="quota_allocation_units",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    state__in=STATES,
-                    tier__in=TIERS,
-                    priority_class__in=CLASSES,
+                condition=Q(tier__in=TIERS, priority_class__in=CLASSES)
+                & (
+                    Q(state__in=LIVE, ended_at__isnull=True, lapses_at__isnull=False)
+                    | Q(state__in=OVER, ended_at__isnull=False, lapses_at__isnull=True)
                 ),
                 name="quota_allocation_words",
-            ),
-            models.CheckConstraint(
-                condition=Q(
-                    state__in=("held", "running"), ended_at__isnull=True, lapses_at__isnull=False
-                )
-                | Q(
-                    ~Q(state__in=("held", "running")),
-                    ended_at__isnull=False,
-                    lapses_at__isnull=True,
-                ),
-                name="quota_allocation_ended",
             ),
         ]
         indexes = [
@@ -129,14 +127,10 @@ class Holding(models.Model):
     class Meta:
         db_table = "quota_holding"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(
-                    guaranteed__gte=0,
-                    slow_borrowed__gte=0,
-                    slow_spot__gte=0,
-                    borrowed__gte=F("slow_borrowed"),
-                    spot__gte=F("slow_spot"),
-                ),
+            _none_negative(
+                *("guaranteed", "slow_borrowed", "slow_spot"),
+                F("borrowed") - F("slow_borrowed"),
+                F("spot") - F("slow_spot"),
                 name="quota_holding_not_negative",
             ),
         ]

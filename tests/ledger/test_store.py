@@ -78,9 +78,11 @@ def test_the_database_links_what_the_chain_says(place):
     for lines in (('a"\\\n\t\u001f/\u2028', "\u00e9e\u0301\U0001f600"), ("", "]},{")):
         note(place, new_id(), *lines)
         note(place, new_id(), *lines, pool_id=pool_id)
+        note(place, new_id(), lines[0], pool_id=pool_id)
+        note(place, pool_id, lines[1])
     with scope.reading(place.id):
         heads = store.heads(place.id)
-        assert heads[pool_id][0] == 4
+        assert heads[pool_id][0] == 6
         for lane, head in heads.items():
             links = store.stored_links(place.id, lane)
             assert chain.first_break(lane, links, head=head) is None

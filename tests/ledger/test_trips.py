@@ -88,7 +88,32 @@ def test_a_parameter_says_its_type(db, sql):
 
 def test_a_command_takes_two_trips(real_place, rounds):
     note(real_place, "a", "b")
-    assert rounds == [[b"BEGIN", b"SELECT"], [b"INSERT", b"SELECT", b"COMMIT"]]
+    note(real_place, "c")
+    written = [b"INSERT", b"SELECT", b"SET", b"COMMIT", b"SELECT"]
+    assert rounds == [[b"BEGIN", b"SELECT"], written] * 2
+
+
+def test_an_answer_is_durable_though_its_commit_did_not_wait(real_place, monkeypatch):
+    """The last statement of the trip writes behind the commit: what is flushed up to there is
+    flushed with the commit."""
+    trips.ask("SELECT set_config('synchronous_commit', 'on', false)")
+    ends = []
+    travel = trips._round
+
+    def noted(raw, line, asked):
+        results = travel(raw, line, asked)
+        if any(one.statement.sql == b"COMMIT" for one in asked):
+            ends.append(int.from_bytes(trips._rows(raw, results[-1])[0][0]))
+        return results
+
+    monkeypatch.setattr(trips, "_round", noted)
+    for number in range(20):
+        note(real_place, str(number))
+        flushed = "SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn >= %b::bigint"
+        [[durable]] = trips.ask(flushed, (ends[-1],))
+        assert durable
+    assert len(ends) == 20
+    assert trips.ask("SHOW synchronous_commit") == [("on",)]
 
 
 def test_where_a_version_is_expected_nothing_is_final_before_it_was_compared(real_place, rounds):
