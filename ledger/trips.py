@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from django.db import connection
@@ -29,8 +29,7 @@ LOST = "26000"
 _GIVEN = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A statement with its parameters, on its way."""
 
     statement: Statement
@@ -58,6 +57,7 @@ when it is durable in the way the server is set up for, and with it all that was
 class _Line:
     """What is known of a connection: what is prepared on it, and what waits to be sent."""
 
+    loader: Transformer
     prepared: dict[bytes, bytes] = field(default_factory=dict)
     names: int = 0
     waiting: list[_Asked] = field(default_factory=list)
@@ -158,7 +158,7 @@ def _line() -> tuple[psycopg.Connection, _Line]:
 def _watched(raw: psycopg.Connection) -> _Line:
     """After a rollback or a DROP, psycopg has the server forget all that was prepared, before its
     next statement; what is prepared here is then forgotten, too."""
-    line = _lines[raw] = _Line()
+    line = _lines[raw] = _Line(Transformer(raw))
     deallocate, connected = type(raw)._deallocate, weakref.ref(raw)
 
     def forget(name: bytes | None) -> Any:
@@ -286,6 +286,6 @@ def _answers(pgconn: PGconn, count: int) -> list[PGresult]:
 def _rows(raw: psycopg.Connection, result: PGresult) -> list[tuple]:
     if not result.ntuples:
         return []
-    loader = Transformer(raw)
+    loader = _lines[raw].loader
     loader.set_pgresult(result)
     return loader.load_rows(0, result.ntuples, tuple)

@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Any, ClassVar
 from uuid import UUID
 
+import msgspec
+
 
 class ActorKind(StrEnum):
     """Who acts: a person signed in, a machine's token, or the system itself (tasks, shell)."""
@@ -63,9 +65,9 @@ class Event:
         return frozenset(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedEvent:
-    """An event with its circumstances, as projectors and readers get it.
+class RecordedEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An event with its circumstances, as projectors and readers get it. A struct, which is made
+    ten times as fast as a frozen dataclass: there are two for every event.
 
     `position` is None while the recording transaction still runs: projectors run before the
     append and must not depend on it (docs/decisions/0005-ledger.md).
