@@ -71,8 +71,8 @@ class Unit:
     `memo` is for what parts of one command share, under a name of the app's own: events recorded
     so far are not projected yet, so a second look into the database would not see them. `at_end` is
     for what follows from all that a command has decided, whichever command it was: run once when
-    the handler is done, before anything is projected. `ahead` is the answer to the question that a
-    handler has sent along with the start of its transaction.
+    the handler is done, before anything is projected. `ahead` is the question that a handler has
+    sent along with the start of its transaction, answered.
     """
 
     organization_id: UUID
@@ -85,7 +85,7 @@ class Unit:
     expected_versions: dict[str, int] = field(default_factory=dict)
     memo: dict[str, Any] = field(default_factory=dict)
     at_end: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    ahead: list[tuple] = field(default_factory=list)
+    ahead: scope.Ahead | None = None
 
     def new_id(self) -> UUID:
         """A fresh id, for the values the domain creates."""
@@ -226,7 +226,9 @@ def _attempt(command: Any, handler: _Handler, context: Context) -> Outcome:
                 return _replay(receipt, command, handler)
             unit = _unit(command, context, now or datetime.now(UTC))
             if ahead is not None:
-                unit.ahead = ahead.rows if early else trips.ask(ahead.sql, ahead.values)
+                unit.ahead = ahead
+                if not early:
+                    ahead.rows = trips.ask(ahead.sql, ahead.values)
             outcome = _run(command, handler, context, key, unit)
             if context.dry_run:
                 transaction.set_rollback(True)

@@ -47,13 +47,18 @@ class StoredEvent(models.Model):
 
 
 class Lane(models.Model):
-    """The head of a hash chain; its row lock serializes the tail of appends, and only that."""
+    """The head of a hash chain; its row lock serializes the tail of appends, and only that.
+
+    `remade`, of the organization's main lane: how often a rebuild has put projections right. With
+    the head it tells whether what was read from projections before still holds.
+    """
 
     pk = models.CompositePrimaryKey("organization_id", "lane")
     organization_id = models.UUIDField()
     lane = models.UUIDField()
     seq = models.BigIntegerField()
     hash = models.BinaryField()
+    remade = models.IntegerField(db_default=0)
 
     class Meta:
         db_table = "ledger_lane"

@@ -88,6 +88,7 @@ def rebuild(organization_id: UUID, *, progress: Progress | None = None) -> Rebui
         if differences:
             # Only now do the names mean the real tables again.
             changed = frozenset(difference.table for difference in differences)
+            store.mark_remade(organization_id)
             projection.rebuilt(organization_id, changed)
     return Rebuilt(events=events, differences=differences)
 

@@ -69,10 +69,15 @@ class Receipt:
 
 @dataclass(slots=True)
 class Ahead:
-    """A question that goes along with the first statement of a command, and its answer."""
+    """A question that goes along with the first statement of a command, and its answer.
+
+    Attributes:
+        memo: what whoever asks needs again with the answer.
+    """
 
     sql: str
     values: Sequence[Any]
+    memo: Any = None
     rows: list[tuple] = field(default_factory=list)
 
 

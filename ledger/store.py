@@ -287,6 +287,16 @@ def heads(organization_id: UUID) -> dict[UUID, tuple[int, bytes]]:
         return {lane: (seq, bytes(digest)) for lane, seq, digest in cursor}
 
 
+def mark_remade(organization_id: UUID) -> None:
+    """Tell whoever keeps what it has read by the head of the main lane that it may not hold any
+    more, though there is no new event."""
+    with server_cursor() as cursor:
+        cursor.execute(
+            "UPDATE ledger_lane SET remade = remade + 1 WHERE organization_id = %b AND lane = %b",
+            (organization_id, organization_id),
+        )
+
+
 def replay(
     organization_id: UUID, *, after: Mapping[UUID, int], until: Mapping[UUID, int]
 ) -> Iterator[RecordedEvent]:

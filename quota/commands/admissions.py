@@ -26,6 +26,7 @@ from quota.domain.batch import (
 )
 from quota.domain.reservation import Reservation
 from quota.loading import allocations as loading
+from quota.loading import grounds
 from quota.loading.allocations import Standing
 from quota.loading.occupants import Occupants
 from quota.reservation_events import ReservationEnded
@@ -45,14 +46,16 @@ class AdmitBatch:
 def _standing_of(command: AdmitBatch, organization_id: UUID, now: datetime) -> scope.Ahead:
     """Lock the pools that are asked, and what they stand at."""
     requests = command.requests[:REQUESTS_MAX]
-    return loading.locked_standing_ahead(
-        organization_id,
-        now=now,
-        pool_names={need.pool for ask in requests for need in needs_of(ask)},
-        account_names={ask.account for ask in requests},
-        person_names={ask.person for ask in requests},
-        keys=[ask.key for ask in requests],
-    )
+    names = {
+        "pool_names": {need.pool for ask in requests for need in needs_of(ask)},
+        "account_names": {ask.account for ask in requests},
+        "person_names": {ask.person for ask in requests},
+    }
+    known = grounds.known(organization_id, now=now, **names)
+    keys = [ask.key for ask in requests]
+    ahead = loading.locked_standing_ahead(organization_id, now=now, keys=keys, known=known, **names)
+    ahead.memo = known
+    return ahead
 
 
 @handles(AdmitBatch, permission=Scope.ADMISSION_WRITE, ahead=_standing_of)
@@ -85,12 +88,18 @@ class _Batch:
     def __init__(self, unit: Unit, requests: tuple[wire.Ask, ...]) -> None:
         here = unit.organization_id
         self._unit = unit
-        standing = loading.standing_from(here, unit.ahead, now=unit.now)
+        ahead = unit.ahead
+        standing = loading.standing_from(
+            here, ahead.rows, now=unit.now, known=ahead.memo, is_kept=True
+        )
         self._standing: Standing = standing
         self.policy = standing.policy
         pools = standing.pools
         self._pools = {one.pool.name: id_ for id_, one in pools.items()}
-        self._accounts = {name: id_ for id_, name in standing.names.items()}
+        ground = standing.ground
+        self._accounts = (
+            ground.ids if ground else {name: id_ for id_, name in standing.names.items()}
+        )
         self._people = standing.people
         self._pool_names = {id_: one.pool.name for id_, one in pools.items()}
         self._earlier: dict[tuple[str, int], list[StoredAllocation]] = {}
@@ -101,8 +110,9 @@ class _Batch:
         for pool_id in {event.pool_id for event in self.events}:
             self.events += settling.promote(unit, standing, pool_id, gone=gone)
         self._admissions = Admissions(
-            accounts=standing.accounts,
+            accounts=ground.tree if ground else standing.accounts,
             pools={id_: standing.state(id_, Occupants(here, id_, now=unit.now)) for id_ in pools},
+            trees={id_: ground.pool_tree(id_) for id_ in pools} if ground else {},
             now=unit.now,
             policy=standing.policy,
         )

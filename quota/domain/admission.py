@@ -16,6 +16,7 @@ counts against those after it; a denial leaves no trace and names every reason.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from ledger.errors import Invalid
 from quota.domain.batch import (
@@ -31,9 +32,11 @@ from quota.domain.batch import (
     Verdict,
 )
 from quota.domain.book import Accounts, Book
+from quota.domain.column import PoolTree
 from quota.domain.relief import ReliefIndex
 from quota.domain.values import AccountKey, Tier
 
+NOTHING: Mapping = MappingProxyType({})
 _PRODUCTION_SERVING = "P0"
 _INTERACTIVE = "P2"
 
@@ -55,12 +58,16 @@ class Admissions:
     def __init__(
         self,
         *,
-        accounts: Mapping[AccountKey, AccountKey | None],
+        accounts: Mapping[AccountKey, AccountKey | None] | Accounts,
         pools: Mapping[AccountKey, PoolState],
         now: datetime,
         policy: AdmissionPolicy | None = None,
+        trees: Mapping[AccountKey, PoolTree] = NOTHING,
     ) -> None:
         """Accounts with their parents, the pools that requests may name, the instant.
+
+        Args:
+            trees: of pools, worked out before, on just these `Accounts`.
 
         Raises:
             Invalid: `quota_tree`; `instant_without_zone`.
@@ -69,8 +76,10 @@ class Admissions:
             raise Invalid("instant_without_zone", "An instant names its zone.", field="now")
         self._now = now
         self._policy = policy or AdmissionPolicy()
-        self.accounts = Accounts(dict(accounts))
-        self.books = {key: Book(key, state, self.accounts) for key, state in pools.items()}
+        self.accounts = accounts if isinstance(accounts, Accounts) else Accounts(dict(accounts))
+        self.books = {
+            key: Book(key, state, self.accounts, trees.get(key)) for key, state in pools.items()
+        }
         self._relief = {key: ReliefIndex(key, state, self.accounts) for key, state in pools.items()}
         self._answered: dict[tuple[str, int], tuple[AdmissionRequest, Verdict]] = {}
 

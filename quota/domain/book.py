@@ -21,12 +21,12 @@ What is not promised is no room for slow borrowing: a claim would find it free, 
 Why every guarantee then comes back in time: docs/decisions/0014-preemption.md.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from quota.domain.batch import Block, LimitName, Need, PoolState
-from quota.domain.column import Column
+from quota.domain.column import PoolTree
 from quota.domain.tree import DEPTH_MAX, NO_PARENT, Shape
-from quota.domain.values import AccountKey, Tier
+from quota.domain.values import NO_QUOTA, AccountKey, Quota, Tier
 
 
 class Accounts:
@@ -56,6 +56,11 @@ class Accounts:
             self._shape = Shape.build(self.parents)
         return self._shape
 
+    def pool_tree(self, quotas: Mapping[AccountKey, Quota]) -> PoolTree:
+        """One pool's quotas on these accounts; who has none has nothing."""
+        rows = [quotas.get(key, NO_QUOTA) for key in self.keys]
+        return PoolTree(self.parents, self.order, rows)
+
     def _from_the_top(self) -> list[int]:
         """Rows, parents before their children."""
         parents = self.parents
@@ -77,13 +82,16 @@ class Accounts:
 class Book:
     """The state of one pool, open to change. Built from frozen values, thrown away after."""
 
-    def __init__(self, key: AccountKey, state: PoolState, accounts: Accounts) -> None:
+    def __init__(
+        self, key: AccountKey, state: PoolState, accounts: Accounts, tree: PoolTree | None = None
+    ) -> None:
+        """`tree` is what `accounts.pool_tree(state.quotas)` gives, if somebody has it already."""
         self.key = key
         self.pool = state.pool
         self._accounts = accounts
-        quotas = [state.quota(account) for account in accounts.keys]
-        self._guarantee = [quota.guaranteed for quota in quotas]
-        rows = len(quotas)
+        self._tree = tree = tree or accounts.pool_tree(state.quotas)
+        self._guarantee = tree.guaranteed
+        rows = len(self._guarantee)
         entitled, firm, self._guaranteed_use = [0] * rows, [0] * rows, [0] * rows
         self._slow_spot = 0
         in_use = 0
@@ -94,27 +102,15 @@ class Book:
             firm[row] = holding.guaranteed + holding.slow_borrowed
             self._slow_spot += holding.slow_spot
             in_use += holding.total
-        borrowing = [quota.borrowing_limit for quota in quotas]
-        self.column = Column.build(
-            parent=accounts.parents,
-            order=accounts.order,
-            guaranteed=self._guarantee,
-            borrowing=borrowing,
-            lending=[quota.lending_limit for quota in quotas],
-            own_use=entitled,
-        )
+        self.column = tree.entitled(entitled)
         self._entitled, self._firm = entitled, firm
-        self._lasting = Column(
-            parent=accounts.parents,
-            subtree=self._guarantee,
-            local=self._guarantee,
-            borrowing=borrowing,
-            used=[0] * rows,
-        )
+        self._lasting = tree.lasting()
         self._lasting_beyond = sum(
-            self._lasting.add(row, self._own_lasting(row)) for row in range(rows)
+            self._lasting.add(row, self._own_lasting(row))
+            for row in range(rows)
+            if entitled[row] or firm[row]
         )
-        self._promised = sum(self._guarantee)
+        self._promised = tree.promised
         self.in_use = in_use
 
     @property

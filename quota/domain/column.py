@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quota.domain.tree import NO_PARENT, Limit
+from quota.domain.values import Quota
 
 LimitKind = Literal["borrowing_limit", "guarantees"]
 """What stops somebody in the tree: a node's own borrowing limit, or all that its root has."""
@@ -21,6 +22,57 @@ class Bound:
     row: int
     limit: LimitKind
     units: int
+
+
+class PoolTree:
+    """One pool's quotas, one per row, and what follows from them without any use: for few accounts
+    much less work than the arrays of a tree, for many hardly more. Never changed, so it may be
+    kept and shared.
+
+    Attributes:
+        parent: row of each account's parent, NO_PARENT for a root.
+        guaranteed, borrowing: of each account's own quota.
+        subtree, local: as in `tree`.
+        promised: all guarantees together.
+    """
+
+    __slots__ = ("_upward", "borrowing", "guaranteed", "local", "parent", "promised", "subtree")
+
+    def __init__(self, parent: list[int], order: Iterable[int], quotas: Sequence[Quota]) -> None:
+        """Args:
+        order: all rows, parents before their children.
+        """
+        self.parent = parent
+        self.guaranteed = [quota.guaranteed for quota in quotas]
+        self.borrowing: list[Limit] = [quota.borrowing_limit for quota in quotas]
+        self.promised = sum(self.guaranteed)
+        self._upward = [row for row in reversed(list(order)) if parent[row] != NO_PARENT]
+        self.subtree, self.local = list(self.guaranteed), [0] * len(parent)
+        for row in self._upward:
+            limit = quotas[row].lending_limit
+            if limit is not None:
+                self.local[row] = max(0, self.subtree[row] - limit)
+            self.subtree[parent[row]] += self.subtree[row] - self.local[row]
+
+    def entitled(self, own_use: Sequence[int]) -> "Column":
+        """The column with the use entered at each row, and flowed up."""
+        used, local, parent = list(own_use), self.local, self.parent
+        for row in self._upward:
+            if used[row] > local[row]:
+                used[parent[row]] += used[row] - local[row]
+        return Column(
+            parent=parent, subtree=self.subtree, local=local, borrowing=self.borrowing, used=used
+        )
+
+    def lasting(self) -> "Column":
+        """An empty column in which each own guarantee absorbs what it covers."""
+        return Column(
+            parent=self.parent,
+            subtree=self.guaranteed,
+            local=self.guaranteed,
+            borrowing=self.borrowing,
+            used=[0] * len(self.parent),
+        )
 
 
 class Column:
@@ -42,34 +94,6 @@ class Column:
         self._local = local
         self._borrowing = borrowing
         self.used = used
-
-    @classmethod
-    def build(
-        cls,
-        *,
-        parent: list[int],
-        order: Iterable[int],
-        guaranteed: Sequence[int],
-        borrowing: list[Limit],
-        lending: Sequence[Limit],
-        own_use: Sequence[int],
-    ) -> "Column":
-        """From one pool's amounts, one per row: for few accounts much less work than the arrays
-        of a tree, for many hardly more.
-
-        Args:
-            order: all rows, parents before their children.
-        """
-        subtree, local, used = list(guaranteed), [0] * len(parent), list(own_use)
-        for row in reversed(list(order)):
-            above, limit = parent[row], lending[row]
-            if above == NO_PARENT:
-                continue
-            if limit is not None:
-                local[row] = max(0, subtree[row] - limit)
-            subtree[above] += subtree[row] - local[row]
-            used[above] += max(0, used[row] - local[row])
-        return cls(parent=parent, subtree=subtree, local=local, borrowing=borrowing, used=used)
 
     def add(self, row: int, units: int) -> int:
         """Enter use at a node, or take it back (negative), up to where nothing changes.

@@ -19,8 +19,9 @@ from quota.domain.batch import AdmissionPolicy, Holding, Occupant, PoolState
 from quota.domain.lifecycle import Allocation, Step
 from quota.domain.reservation import Reservation, with_reserved
 from quota.domain.values import Pool, Quota
+from quota.loading import grounds, reservations
 from quota.loading import quotas as quota_loading
-from quota.loading import reservations
+from quota.loading.grounds import Ground
 
 _USUAL_TIMES = AdmissionPolicy()
 
@@ -47,6 +48,7 @@ class Standing:
         policy: the organization's times.
         reservations: units of these pools that are set aside for jobs.
         retargeted: pools whose reclaim target the command changes.
+        ground: what hardly ever changes of all this, kept for the next one who asks.
     """
 
     pools: dict[UUID, LivePool]
@@ -61,6 +63,7 @@ class Standing:
     policy: AdmissionPolicy = _USUAL_TIMES
     reservations: list[Reservation] = field(default_factory=list)
     retargeted: set[UUID] = field(default_factory=set)
+    ground: Ground | None = None
 
     def measured(self, one: StoredAllocation) -> StoredAllocation:
         """The allocation, slow or not by the pool's target as the command leaves it."""
@@ -129,7 +132,7 @@ def _live_pool(
 
 _STANDING = (
     "SELECT * FROM quota_standing(%b::uuid, %b::text[], %b::uuid[], %b::boolean, "
-    "%b::timestamptz, %b::text[], %b::text[], %b::text[])"
+    "%b::timestamptz, %b::text[], %b::text[], %b::text[], %b::text)"
 )
 
 
@@ -166,11 +169,19 @@ def locked_standing_ahead(
     account_names: Collection[str] = (),
     person_names: Collection[str] = (),
     keys: Collection[str] = (),
+    known: Ground | None = None,
 ) -> scope.Ahead:
-    """The question of `locked_standing`, to be sent with the start of a transaction."""
+    """The question of `locked_standing`, to be sent with the start of a transaction.
+
+    Args:
+        known: of these pools, accounts and people; what still holds of it is not read again.
+    """
+    stamp = None
+    if known is not None:
+        pool_names, pool_ids, stamp = (), known.pools.values(), known.stamp
     pools = (list(pool_names), list(pool_ids), True)
     names = (list(account_names), list(person_names), list(keys))
-    return scope.Ahead(_STANDING, (organization_id, *pools, now, *names))
+    return scope.Ahead(_STANDING, (organization_id, *pools, now, *names, stamp))
 
 
 def standing(
@@ -185,7 +196,7 @@ def standing(
     """Quotas in force at `now`, holdings as recorded, and the accounts they and the names are of.
     One statement, whatever the number of pools and accounts."""
     names = (list(account_names), list(person_names), list(keys))
-    rows = trips.ask(_STANDING, (organization_id, [], list(pools), False, now, *names))
+    rows = trips.ask(_STANDING, (organization_id, [], list(pools), False, now, *names, None))
     return standing_from(organization_id, rows, now=now, pools=pools)
 
 
@@ -195,12 +206,20 @@ def standing_from(
     *,
     now: datetime,
     pools: Mapping[UUID, LivePool] | None = None,
+    known: Ground | None = None,
+    is_kept: bool = False,
 ) -> Standing:
-    """Sort the rows of `quota_standing` by their kind. `pools` are the ones known before."""
+    """Sort the rows of `quota_standing` by their kind.
+
+    Args:
+        pools: the ones known before.
+        known: the ground that was asked with.
+        is_kept: keep the ground that is found.
+    """
     pools = pools or {}
     found = Standing(pools=dict(pools), accounts={}, names={}, closed=set(), quotas={})
     found.reservations = reservations.read(row for row in rows if row[0] in "Rro")
-    is_due = False
+    is_due, holds, stamp, ends_at = False, False, None, None
     for kind, first, second, name, at, *amounts in rows:
         if kind == "a":
             found.accounts[first] = second
@@ -208,13 +227,15 @@ def standing_from(
             if at is not None:
                 found.closed.add(first)
         elif kind == "q":
-            is_due |= at is not None and at <= now
+            if at is not None:
+                is_due |= at <= now
+                ends_at = at if ends_at is None else min(at, ends_at)
             guaranteed, borrowing, lending = amounts[:3]
             found.quotas.setdefault(first, {})[second] = Quota(
                 guaranteed=guaranteed, borrowing_limit=borrowing, lending_limit=lending
             )
         elif kind == "h":
-            found.holdings.setdefault(first, {})[second] = _holding(*amounts[:5])
+            found.holdings.setdefault(first, {})[second] = _holding(*amounts)
         elif kind == "P":
             if first not in pools:
                 found.pools[first] = _live_pool(first, name, *amounts[:4])
@@ -228,9 +249,30 @@ def standing_from(
             found.has_known_keys = True
         elif kind == "t":
             found.policy = policy_of(amounts[:4])
+        elif kind == "s":
+            stamp, holds = name, bool(amounts[0])
     if is_due:
         found.quotas = _settled(organization_id, found.pools, now)
+    elif known is not None and holds:
+        _stand_on(organization_id, found, known)
+    elif is_kept and stamp is not None:
+        found.ground = grounds.keep(organization_id, stamp, found, ends_at)
     return found
+
+
+def _stand_on(organization_id: UUID, found: Standing, known: Ground) -> None:
+    """Take from the ground what was not read again."""
+    found.accounts, found.names, found.closed = known.accounts, known.names, known.closed
+    found.people, found.quotas, found.policy = known.people, known.quotas, known.policy
+    holding = {account for held in found.holdings.values() for account in held}
+    if missing := holding - known.accounts.keys():
+        # Somebody without a quota holds something since; nobody has asked for them here before.
+        found.accounts = found.accounts | quota_loading.parents_of(organization_id, missing)
+        found.names = found.names | account_names(
+            organization_id, found.accounts.keys() - found.names.keys()
+        )
+    else:
+        found.ground = known
 
 
 def _holding(
