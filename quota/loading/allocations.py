@@ -264,8 +264,9 @@ def _stand_on(organization_id: UUID, found: Standing, known: Ground) -> None:
     """Take from the ground what was not read again."""
     found.accounts, found.names, found.closed = known.accounts, known.names, known.closed
     found.people, found.quotas, found.policy = known.people, known.quotas, known.policy
-    holding = {account for held in found.holdings.values() for account in held}
-    if missing := holding - known.accounts.keys():
+    accounts = known.accounts
+    missing = {one for held in found.holdings.values() for one in held if one not in accounts}
+    if missing:
         # Somebody without a quota holds something since; nobody has asked for them here before.
         found.accounts = found.accounts | quota_loading.parents_of(organization_id, missing)
         found.names = found.names | account_names(
