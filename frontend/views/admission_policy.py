@@ -20,7 +20,7 @@ from ledger.ids import new_id
 from ledger.queries import EventRow
 from quota.commands.policies import SetAdmissionPolicy
 from quota.domain.batch import POLICY_BOUNDS, AdmissionPolicy
-from quota.loading.allocations import admission_policy
+from quota.loading.standings import admission_policy
 from tenancy.domain.roles import POOL_WRITE
 
 HISTORY_SHOWN = 10

@@ -8,7 +8,7 @@ from ledger.execution import Unit, handles
 from preemption import loading, wire
 from preemption.events import CheckpointsRecorded, Saved
 from quota.domain.lifecycle import CLOCK_SKEW_MAX, LIVE, judge
-from quota.loading import allocations
+from quota.loading import allocations, standings
 from tenancy.domain.roles import Scope
 
 WORDS = {
@@ -32,7 +32,7 @@ class RecordCheckpoints:
 def record_checkpoints(command: RecordCheckpoints, unit: Unit) -> wire.CheckpointsTold:
     """Under the lock of the pool; the latest of each job counts, whatever the order."""
     here = unit.organization_id
-    pools = allocations.lock_pools(here, names=(command.pool,))
+    pools = standings.lock_pools(here, names=(command.pool,))
     if not pools:
         raise NotFound("pool_unknown", f"There is no pool {command.pool}.", field="pool")
     (pool_id,) = pools

@@ -12,7 +12,7 @@ from quota.api import quota_examples as examples
 from quota.api import quota_wire as wire
 from quota.api.reading import QuotaOperation, fields_of
 from quota.commands.policies import SetAdmissionPolicy
-from quota.loading.allocations import admission_policy
+from quota.loading.standings import admission_policy
 from tenancy.domain.roles import POOL_WRITE
 
 _TIMES = tuple(field.name for field in dataclasses.fields(SetAdmissionPolicy))

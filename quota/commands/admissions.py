@@ -26,9 +26,9 @@ from quota.domain.batch import (
 )
 from quota.domain.reservation import Reservation
 from quota.loading import allocations as loading
-from quota.loading import grounds
-from quota.loading.allocations import Standing
+from quota.loading import grounds, standings
 from quota.loading.occupants import Occupants
+from quota.loading.standings import Standing
 from quota.reservation_events import ReservationEnded
 from tenancy.domain.roles import Scope
 
@@ -53,7 +53,9 @@ def _standing_of(command: AdmitBatch, organization_id: UUID, now: datetime) -> s
     }
     known = grounds.known(organization_id, now=now, **names)
     keys = [ask.key for ask in requests]
-    ahead = loading.locked_standing_ahead(organization_id, now=now, keys=keys, known=known, **names)
+    ahead = standings.locked_standing_ahead(
+        organization_id, now=now, keys=keys, known=known, **names
+    )
     ahead.memo = known
     return ahead
 
@@ -89,7 +91,7 @@ class _Batch:
         here = unit.organization_id
         self._unit = unit
         ahead = unit.ahead
-        standing = loading.standing_from(
+        standing = standings.standing_from(
             here, ahead.rows, now=unit.now, known=ahead.memo, is_kept=True
         )
         self._standing: Standing = standing

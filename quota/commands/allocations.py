@@ -22,6 +22,7 @@ from quota.domain import lifecycle
 from quota.domain.book import Accounts, Book
 from quota.domain.lifecycle import Outcome
 from quota.loading import allocations as loading
+from quota.loading import standings
 from quota.measuring_events import AllocationWorkMeasured, Measurement
 from tenancy.domain.roles import Scope
 
@@ -125,7 +126,7 @@ class _Desk:
         here = unit.organization_id
         self._unit = unit
         keys = sorted({message.key for message in messages})
-        self._pools = loading.lock_pools(here, ids=loading.pools_of_keys(here, keys))
+        self._pools = standings.lock_pools(here, ids=loading.pools_of_keys(here, keys))
         self._pool_names = {id_: one.pool.name for id_, one in self._pools.items()}
         self._of_key: dict[str, list[UUID]] = {}
         self._now: dict[UUID, StoredAllocation] = {}
@@ -226,7 +227,7 @@ class _Desk:
     def _open_books(self) -> None:
         """For resizing: what has lapsed is ended first, so that its units count as room."""
         unit = self._unit
-        self._standing = loading.standing(unit.organization_id, self._pools, now=unit.now)
+        self._standing = standings.standing(unit.organization_id, self._pools, now=unit.now)
         for event in settling.end_lapsed(unit, list(self._pools), self._standing):
             self._events.append(event)
             self._freed.add(event.pool_id)
@@ -260,9 +261,9 @@ class _Desk:
                 events += self._promotions(freed)
         settling.record(unit, events)
 
-    def _promotions(self, pools: dict[UUID, loading.LivePool]) -> list:
+    def _promotions(self, pools: dict[UUID, standings.LivePool]) -> list:
         unit = self._unit
-        standing = loading.standing(unit.organization_id, pools, now=unit.now)
+        standing = standings.standing(unit.organization_id, pools, now=unit.now)
         mine = {e.allocation_id for e in self._events if isinstance(e, ev.Ended)}
         lapsed = [
             event

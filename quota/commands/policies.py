@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from ledger.execution import Unit, handles
 from quota.allocation_events import AdmissionPolicySet
 from quota.domain.batch import AdmissionPolicy, check_policy
-from quota.loading import allocations as loading
+from quota.loading import standings
 from quota.recording import check_reason
 from tenancy.domain.roles import POOL_WRITE
 
@@ -38,7 +38,7 @@ def set_admission_policy(command: SetAdmissionPolicy, unit: Unit) -> AdmissionPo
     times = {field.name: getattr(command, field.name) for field in fields(command)}
     wanted = AdmissionPolicy(**times)
     check_policy(wanted)
-    changed = wanted != loading.admission_policy(unit.organization_id)
+    changed = wanted != standings.admission_policy(unit.organization_id)
     if changed:
         unit.record(AdmissionPolicySet(organization_id=unit.organization_id, **times))
     return AdmissionPolicyChanged(changed=changed, **times)

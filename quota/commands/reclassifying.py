@@ -19,8 +19,9 @@ from quota.commands import settling
 from quota.domain import lifecycle
 from quota.domain.exposure import demotions
 from quota.loading import allocations as loading
-from quota.loading.allocations import LivePool, Standing
+from quota.loading import standings
 from quota.loading.quotas import parents_of
+from quota.loading.standings import LivePool, Standing
 
 if TYPE_CHECKING:
     from quota.recording import Books
@@ -44,8 +45,8 @@ def reclassify(unit: Unit, books: "Books") -> Reclassified:
     crowded = {*loading.pools_with_opportunists(here, among=books.of.keys()), *books.exposed}
     if not crowded:
         return Reclassified()
-    pools = loading.lock_pools(here, ids=crowded)
-    standing = loading.standing(here, pools, now=unit.now)
+    pools = standings.lock_pools(here, ids=crowded)
+    standing = standings.standing(here, pools, now=unit.now)
     _follow(unit, standing, books)
     ended = settling.end_lapsed(unit, list(pools), standing)
     gone = {event.allocation_id for event in ended}

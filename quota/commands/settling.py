@@ -14,7 +14,8 @@ from quota.allocation_facts import StoredAllocation
 from quota.domain import lifecycle
 from quota.domain.promotion import promotions
 from quota.loading import allocations as loading
-from quota.loading.allocations import Standing
+from quota.loading import standings
+from quota.loading.standings import Standing
 from quota.measuring_events import AllocationWorkMeasured
 from quota.reservation_events import ReservationEnded, ReservationSet
 from tenancy.domain.roles import SYSTEM_ONLY
@@ -132,7 +133,7 @@ class PoolsSettled:
 @handles(SettlePools, permission=SYSTEM_ONLY)
 def settle_pools(command: SettlePools, unit: Unit) -> PoolsSettled:
     """Lock, end what is over, let rise who can."""
-    standing = loading.locked_standing(
+    standing = standings.locked_standing(
         unit.organization_id, pool_ids=command.pool_ids, now=unit.now
     )
     pools = standing.pools

@@ -20,6 +20,7 @@ from quota.domain.book import Accounts, Book
 from quota.domain.lifecycle import CLOCK_SKEW_MAX, LIVE, Allocation, Outcome, Step
 from quota.domain.values import Tier
 from quota.loading import allocations as loading
+from quota.loading import standings
 from tenancy.domain.roles import Scope
 
 JOBS_MAX = 100_000
@@ -90,7 +91,7 @@ class _Reconciliation:
         self._jobs = command.jobs
         self._named = {(job.key, job.attempt) for job in command.jobs}
         self._at = min(command.at, unit.now)
-        pools = loading.lock_pools(here, names=(command.pool,))
+        pools = standings.lock_pools(here, names=(command.pool,))
         if not pools:
             raise NotFound("pool_unknown", f"There is no pool {command.pool}.", field="pool")
         (self._pool_id,) = pools
@@ -99,7 +100,7 @@ class _Reconciliation:
         if allowed is not None and self._pool_id not in allowed:
             raise Denied("pool_denied", f"This token may not speak for pool {command.pool}.")
         accounts = {job.account for job in command.jobs}
-        self._standing = loading.standing(
+        self._standing = standings.standing(
             here,
             pools,
             now=unit.now,

@@ -19,8 +19,8 @@ from quota.commands import settling
 from quota.domain import lifecycle
 from quota.domain.lifecycle import Outcome
 from quota.loading import allocations as loading
-from quota.loading import reservations
-from quota.loading.allocations import Standing
+from quota.loading import reservations, standings
+from quota.loading.standings import Standing
 from quota.reservation_events import Claim, ReservationEnded, ReservationSet
 
 
@@ -39,7 +39,7 @@ class PoolInHand:
         """Raises `NotFound`: no such pool."""
         here = unit.organization_id
         self._unit = unit
-        self.standing: Standing = loading.locked_standing(
+        self.standing: Standing = standings.locked_standing(
             here,
             now=unit.now,
             pool_ids=() if pool_id is None else (pool_id,),

@@ -20,7 +20,7 @@ from quota.domain.column import PoolTree
 from quota.domain.values import Quota
 
 if TYPE_CHECKING:
-    from quota.loading.allocations import Standing
+    from quota.loading.standings import Standing
 
 ROWS_MAX = 200_000
 """Accounts, quotas and people that a process keeps at most; the least recently used go first."""

@@ -24,8 +24,9 @@ from quota.domain.values import Pool
 from quota.in_use import units_in_use
 from quota.loading import allocations as allocation_loading
 from quota.loading import quotas as loading
-from quota.loading.allocations import LivePool, Standing
+from quota.loading import standings
 from quota.loading.quotas import Paths
+from quota.loading.standings import LivePool, Standing
 from quota.queries.cells import Cells, Node, nodes_of
 from quota.queries.preview_tiers import tiers_of
 from quota.queries.quotas import pools_at
@@ -259,7 +260,7 @@ def _desk(
     named = {one.wish.account for one in pending} | set(accounts)
     paths.load(sorted(named))
     live = {pool_id: LivePool(pool_id, pools[pool_id])}
-    standing = allocation_loading.standing(
+    standing = standings.standing(
         organization_id,
         live,
         now=now,

@@ -13,7 +13,7 @@ from quota.domain.exposure import demotions
 from quota.domain.lifecycle import Allocation
 from quota.domain.promotion import Promotion, promotions
 from quota.loading import allocations as loading
-from quota.loading.allocations import Standing
+from quota.loading.standings import Standing
 
 
 @dataclass(frozen=True, slots=True)

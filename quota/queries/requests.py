@@ -16,6 +16,7 @@ from ledger.types import Actor
 from quota.domain.request_state import Request, fold
 from quota.domain.requests import OPEN, State
 from quota.loading import requests as loading
+from quota.loading.allocations import pool_names
 from quota.loading.requests import COLUMNS, request_of
 from quota.queries.request_decisions import DecisionRow, decisions_of
 from tenancy import policy as tenancy_policy
@@ -323,7 +324,7 @@ def named_rows(
     accounts = {one.account_id for one in found} | {one.terms.to_account_id for one in found}
     people = {one.requester_id for one in found}
     names = tenancy.names_of(organization_id, accounts=accounts - {None}, people=people)
-    pools = _pool_names(organization_id, {one.pool_id for one in found})
+    pools = pool_names(organization_id, {one.pool_id for one in found})
     return tuple(
         RequestRow(
             request=one,
@@ -335,15 +336,6 @@ def named_rows(
         )
         for one in found
     )
-
-
-def _pool_names(organization_id: UUID, pools: Collection[UUID]) -> dict[UUID, str]:
-    with server_cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT id, name FROM quota_pool WHERE organization_id = %b AND id = ANY(%b)",
-            (organization_id, list(pools)),
-        ).fetchall()
-    return dict(rows)
 
 
 def open_count(organization_id: UUID, account_ids: Collection[UUID]) -> int:

@@ -4,7 +4,7 @@ import pytest
 
 from ledger import scope
 from quota.domain.batch import AdmissionPolicy
-from quota.loading.allocations import admission_policy
+from quota.loading.standings import admission_policy
 
 PAGE = "/settings/admission"
 GOOD = {

@@ -183,7 +183,8 @@ def test_the_standard_library_writes_the_same_bytes(payload, reason):
 @given(text=texts, reason=texts, key=st.none() | texts, pool=st.none() | st.uuids())
 def test_the_pieces_of_an_append_make_the_canonical_form(text, reason, key, pool):
     data = Noted(note_id=UUID(int=4), text=text, pool_id=pool)
-    said = {name: getattr(LINK, name) for name in RecordedEvent.__struct_fields__ if hasattr(LINK, name)}
+    names = [name for name in RecordedEvent.__struct_fields__ if hasattr(LINK, name)]
+    said = {name: getattr(LINK, name) for name in names}
     said |= {"stream": data.stream, "lane": pool, "reason": reason}
     event = RecordedEvent(**said, data=data)
     place, stream, rest, payload = chain.pieces(event, LINK.organization_id, key)

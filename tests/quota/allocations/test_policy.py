@@ -10,7 +10,7 @@ from quota.commands.admissions import AdmitBatch
 from quota.commands.policies import SetAdmissionPolicy
 from quota.commands.snapshots import ReconcilePool
 from quota.domain.batch import POLICY_BOUNDS, AdmissionPolicy
-from quota.loading.allocations import admission_policy
+from quota.loading.standings import admission_policy
 from quota.wire import Ask, SnapshotJob
 from tests.world import NOW, Tenant
 

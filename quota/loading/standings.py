@@ -1,0 +1,322 @@
+"""What pools stand at, read under lock into values of the domain.
+
+Pools are locked first and in one order; everything of allocations happens under the lock of their
+pool, so what is read afterwards stays true until the command commits.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from ledger import scope, trips
+from ledger.sql import server_cursor
+from quota.allocation_facts import StoredAllocation
+from quota.domain.batch import AdmissionPolicy, Holding, Occupant, PoolState
+from quota.domain.reservation import Reservation, with_reserved
+from quota.domain.values import Pool, Quota
+from quota.loading import grounds, reservations
+from quota.loading import quotas as quota_loading
+from quota.loading.allocations import account_names
+from quota.loading.grounds import Ground
+
+_USUAL_TIMES = AdmissionPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class LivePool:
+    """A pool under lock."""
+
+    id: UUID
+    pool: Pool
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """Pools as they stand, and the accounts that matter for them. Open to what a command changes.
+
+    Attributes:
+        accounts: parents of all accounts with a quota, a holding or a request, and of those above.
+        names: of the same accounts.
+        closed: archived ones among them.
+        people: ids of those that were asked for, by name.
+        has_lapses: something is over in these pools that is not recorded yet.
+        has_known_keys: a job that was asked for has allocations already.
+        policy: the organization's times.
+        reservations: units of these pools that are set aside for jobs.
+        retargeted: pools whose reclaim target the command changes.
+        ground: what hardly ever changes of all this, kept for the next one who asks.
+    """
+
+    pools: dict[UUID, LivePool]
+    accounts: dict[UUID, UUID | None]
+    names: dict[UUID, str]
+    closed: set[UUID]
+    quotas: dict[UUID, dict[UUID, Quota]]
+    holdings: dict[UUID, dict[UUID, Holding]] = field(default_factory=dict)
+    people: dict[str, UUID] = field(default_factory=dict)
+    has_lapses: bool = False
+    has_known_keys: bool = False
+    policy: AdmissionPolicy = _USUAL_TIMES
+    reservations: list[Reservation] = field(default_factory=list)
+    retargeted: set[UUID] = field(default_factory=set)
+    ground: Ground | None = None
+
+    def measured(self, one: StoredAllocation) -> StoredAllocation:
+        """The allocation, slow or not by the pool's target as the command leaves it."""
+        if one.value.pool not in self.retargeted:
+            return one
+        target = self.pools[one.value.pool].pool.reclaim_target_seconds
+        return replace(one, slow=one.value.reclaim_seconds > target)
+
+    def state(self, pool_id: UUID, occupants: Sequence[Occupant] = ()) -> PoolState:
+        """One pool for the domain; what is set aside counts as held by whom it is for."""
+        reserved = [one for one in self.reservations if one.pool == pool_id and one.units]
+        holdings = self.holdings.get(pool_id, {})
+        return PoolState(
+            pool=self.pools[pool_id].pool,
+            quotas=self.quotas.get(pool_id, {}),
+            holdings=with_reserved(holdings, reserved) if reserved else holdings,
+            occupants=occupants,
+        )
+
+    def move(self, pool_id: UUID, account_id: UUID, tier: str, units: int, *, slow: bool) -> None:
+        """Enter units into a holding, or take them out."""
+        here = self.holdings.setdefault(pool_id, {})
+        held = here.get(account_id, Holding())
+        amounts = {name: getattr(held, name) for name in Holding.__dataclass_fields__}
+        amounts[tier] += units
+        if slow and tier != "guaranteed":
+            amounts[f"slow_{tier}"] += units
+        here[account_id] = Holding(**amounts)
+
+    def gave(self, allocation_id: UUID, units: int | None = None) -> None:
+        """Units of an allocation (None: all) are free: what it owes to a reservation is less."""
+        for one in self.reservations:
+            left = one.owed.pop(allocation_id, 0) - (units or 0)
+            if units is not None and left > 0:
+                one.owed[allocation_id] = left
+
+
+def lock_pools(
+    organization_id: UUID, *, names: Collection[str] = (), ids: Collection[UUID] = ()
+) -> dict[UUID, LivePool]:
+    """Lock the pools with these names or ids, always in the order of their ids."""
+    with server_cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT id, name, capacity, unavailable, safety_margin, reclaim_target_seconds "
+            "FROM quota_pool WHERE organization_id = %b "
+            "AND (name = ANY(%b::text[]) OR id = ANY(%b::uuid[])) ORDER BY id FOR NO KEY UPDATE",
+            (organization_id, list(names), list(ids)),
+        ).fetchall()
+    return {row[0]: _live_pool(*row) for row in rows}
+
+
+def _live_pool(
+    id_: UUID, name: str, capacity: int, unavailable: int, margin: int, target: int
+) -> LivePool:
+    return LivePool(
+        id_,
+        Pool(
+            name=name,
+            capacity=capacity,
+            unavailable=unavailable,
+            safety_margin=margin,
+            reclaim_target_seconds=target,
+        ),
+    )
+
+
+_STANDING = (
+    "SELECT * FROM quota_standing(%b::uuid, %b::text[], %b::uuid[], %b::boolean, "
+    "%b::timestamptz, %b::text[], %b::text[], %b::text[], %b::text)"
+)
+
+
+def locked_standing(
+    organization_id: UUID,
+    *,
+    now: datetime,
+    pool_names: Collection[str] = (),
+    pool_ids: Collection[UUID] = (),
+    account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
+    keys: Collection[str] = (),
+) -> Standing:
+    """Lock pools as `lock_pools` does and give what they stand at, in one round trip: these are
+    what a single admission costs."""
+    ahead = locked_standing_ahead(
+        organization_id,
+        now=now,
+        pool_names=pool_names,
+        pool_ids=pool_ids,
+        account_names=account_names,
+        person_names=person_names,
+        keys=keys,
+    )
+    return standing_from(organization_id, trips.ask(ahead.sql, ahead.values), now=now)
+
+
+def locked_standing_ahead(
+    organization_id: UUID,
+    *,
+    now: datetime,
+    pool_names: Collection[str] = (),
+    pool_ids: Collection[UUID] = (),
+    account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
+    keys: Collection[str] = (),
+    known: Ground | None = None,
+) -> scope.Ahead:
+    """The question of `locked_standing`, to be sent with the start of a transaction.
+
+    Args:
+        known: of these pools, accounts and people; what still holds of it is not read again.
+    """
+    stamp = None
+    if known is not None:
+        pool_names, pool_ids, stamp = (), known.pools.values(), known.stamp
+    pools = (list(pool_names), list(pool_ids), True)
+    names = (list(account_names), list(person_names), list(keys))
+    return scope.Ahead(_STANDING, (organization_id, *pools, now, *names, stamp))
+
+
+def standing(
+    organization_id: UUID,
+    pools: dict[UUID, LivePool],
+    *,
+    now: datetime,
+    account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
+    keys: Collection[str] = (),
+) -> Standing:
+    """Quotas in force at `now`, holdings as recorded, and the accounts they and the names are of.
+    One statement, whatever the number of pools and accounts."""
+    names = (list(account_names), list(person_names), list(keys))
+    rows = trips.ask(_STANDING, (organization_id, [], list(pools), False, now, *names, None))
+    return standing_from(organization_id, rows, now=now, pools=pools)
+
+
+def standing_from(
+    organization_id: UUID,
+    rows: Sequence[tuple],
+    *,
+    now: datetime,
+    pools: Mapping[UUID, LivePool] | None = None,
+    known: Ground | None = None,
+    is_kept: bool = False,
+) -> Standing:
+    """Sort the rows of `quota_standing` by their kind.
+
+    Args:
+        pools: the ones known before.
+        known: the ground that was asked with.
+        is_kept: keep the ground that is found.
+    """
+    pools = pools or {}
+    found = Standing(pools=dict(pools), accounts={}, names={}, closed=set(), quotas={})
+    found.reservations = reservations.read(row for row in rows if row[0] in "Rro")
+    is_due, holds, stamp, ends_at = False, False, None, None
+    for kind, first, second, name, at, *amounts in rows:
+        if kind == "a":
+            found.accounts[first] = second
+            found.names[first] = name
+            if at is not None:
+                found.closed.add(first)
+        elif kind == "q":
+            if at is not None:
+                is_due |= at <= now
+                ends_at = at if ends_at is None else min(at, ends_at)
+            guaranteed, borrowing, lending = amounts[:3]
+            found.quotas.setdefault(first, {})[second] = Quota(
+                guaranteed=guaranteed, borrowing_limit=borrowing, lending_limit=lending
+            )
+        elif kind == "h":
+            found.holdings.setdefault(first, {})[second] = _holding(*amounts)
+        elif kind == "P":
+            if first not in pools:
+                found.pools[first] = _live_pool(first, name, *amounts[:4])
+        elif kind == "p":
+            found.people[name] = first
+        elif kind == "d":
+            is_due = True
+        elif kind == "l":
+            found.has_lapses = True
+        elif kind == "k":
+            found.has_known_keys = True
+        elif kind == "t":
+            found.policy = policy_of(amounts[:4])
+        elif kind == "s":
+            stamp, holds = name, bool(amounts[0])
+    if is_due:
+        found.quotas = _settled(organization_id, found.pools, now)
+    elif known is not None and holds:
+        _stand_on(organization_id, found, known)
+    elif is_kept and stamp is not None:
+        found.ground = grounds.keep(organization_id, stamp, found, ends_at)
+    return found
+
+
+def _stand_on(organization_id: UUID, found: Standing, known: Ground) -> None:
+    """Take from the ground what was not read again."""
+    found.accounts, found.names, found.closed = known.accounts, known.names, known.closed
+    found.people, found.quotas, found.policy = known.people, known.quotas, known.policy
+    accounts = known.accounts
+    missing = {one for held in found.holdings.values() for one in held if one not in accounts}
+    if missing:
+        # Somebody without a quota holds something since; nobody has asked for them here before.
+        found.accounts = found.accounts | quota_loading.parents_of(organization_id, missing)
+        found.names = found.names | account_names(
+            organization_id, found.accounts.keys() - found.names.keys()
+        )
+    else:
+        found.ground = known
+
+
+def _holding(
+    guaranteed: int, borrowed: int, spot: int, slow_borrowed: int, slow_spot: int
+) -> Holding:
+    return Holding(
+        guaranteed=guaranteed,
+        borrowed=borrowed,
+        spot=spot,
+        slow_borrowed=slow_borrowed,
+        slow_spot=slow_spot,
+    )
+
+
+def policy_of(row: Sequence[int]) -> AdmissionPolicy:
+    """The times in the order of the table's columns."""
+    hold, lease, heartbeat, interactive = row
+    return AdmissionPolicy(
+        hold_seconds=hold,
+        lease_seconds=lease,
+        heartbeat_seconds=heartbeat,
+        interactive_seconds_max=interactive,
+    )
+
+
+def admission_policy(organization_id: UUID) -> AdmissionPolicy:
+    """The organization's times, the defaults where it has set none."""
+    with server_cursor() as cursor:
+        row = cursor.execute(
+            "SELECT hold_seconds, lease_seconds, heartbeat_seconds, interactive_seconds_max "
+            "FROM quota_admissionpolicy WHERE organization_id = %b",
+            (organization_id,),
+        ).fetchone()
+    return policy_of(row) if row else AdmissionPolicy()
+
+
+def _settled(
+    organization_id: UUID, pools: dict[UUID, LivePool], now: datetime
+) -> dict[UUID, dict[UUID, Quota]]:
+    """Quotas with what has fallen due and is not recorded yet."""
+    values = {pool_id: one.pool for pool_id, one in pools.items()}
+    books = quota_loading.books(organization_id, values, quota_loading.Paths(organization_id))
+    pending = quota_loading.scheduled(organization_id, pools, until=now)
+    for pool_id, book in books.items():
+        book.settle(pending.get(pool_id, ()), now=now)
+    return {
+        pool_id: {account: cell.quota for account, cell in book.cells.items()}
+        for pool_id, book in books.items()
+    }
