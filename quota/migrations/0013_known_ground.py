@@ -1,19 +1,10 @@
 """What pools stand at, without what is known already; checks that every admission pays for say the
-same in fewer words. It replaces what 0012 made."""
-
-import importlib
+same in fewer words. What 0012 made stays: processes of the release before may still ask it."""
 
 from django.db import migrations, models
 from django.db.models import F, Q
 from django.db.models.functions import Least
 from django.db.models.lookups import GreaterThanOrEqual
-
-BEFORE = importlib.import_module("quota.migrations.0012_standing").STANDING
-
-DROP_BEFORE = """
-DROP FUNCTION quota_standing(
-    uuid, text[], uuid[], boolean, timestamptz, text[], text[], text[])
-"""
 
 # Kinds of rows as before, and s: the stamp of all that hardly ever changes, and whether it is the
 # one that is known: then rows of kinds q, a, p and t are left out. Accounts, people, quotas and times
@@ -164,7 +155,6 @@ class Migration(migrations.Migration):
     dependencies = [("quota", "0012_standing"), ("ledger", "0007_remade")]
 
     operations = [
-        migrations.RunSQL(DROP_BEFORE, BEFORE),
         migrations.RunSQL(STANDING, DROP),
         migrations.RemoveConstraint("allocation", "quota_allocation_units"),
         migrations.RemoveConstraint("allocation", "quota_allocation_words"),
