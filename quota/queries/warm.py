@@ -10,9 +10,8 @@ there might yet be rolled back.
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
-from time import monotonic
 from typing import Final
 from uuid import UUID
 
@@ -22,13 +21,11 @@ from quota.queries.cells import Cells, Node, nodes_of, read_cells, shape_of, tre
 
 KEPT_MAX: Final = 16
 """Organizations per process; 10,000 accounts in 50 pools take 40 MB."""
-KEPT_SECONDS: Final = 600
-"""A repair of the tables (`manage.py ledger rebuild`) is no event: it shows after this at most."""
 BEHIND_MAX: Final = 2_000
 """With more events than this since, everything is read again instead of looked through."""
 
 _CHANGES = """
-SELECT l.seq, (
+SELECT l.seq, l.remade, (
     SELECT array_agg(DISTINCT coalesce(e.payload->>'pool_id', e.type)) FROM ledger_event e
     WHERE e.organization_id = l.organization_id AND e.lane = l.lane
         AND e.lane_seq > %b AND e.lane_seq <= l.seq AND l.seq - %b <= %b
@@ -39,14 +36,15 @@ FROM ledger_lane l WHERE l.organization_id = %b AND l.lane = %b
 
 @dataclass(slots=True, eq=False)
 class Quotas:
-    """Every quota as it stands in its table, whatever is due. Never changed once it is shared."""
+    """Every quota as it stands in its table, whatever is due. Never changed once it is shared.
+    `remade`: how often a rebuild had put the tables right by then, which is no event."""
 
     seq: int
+    remade: int
     nodes: list[Node]
     shape: Shape
     columns: dict[UUID, int]
     cells: Cells
-    read_at: float
     _tree: QuotaTree | None = field(default=None)
 
     def tree_of(self, pools: Iterable[UUID]) -> QuotaTree | None:
@@ -77,22 +75,22 @@ def quotas(organization_id: UUID) -> Quotas:
     """All quotas as of now."""
     with _lock:
         found = _kept.get(organization_id)
-    if found is not None and monotonic() - found.read_at > KEPT_SECONDS:
-        found = None
     since = found.seq if found else 0
     with server_cursor() as cursor:
         row = cursor.execute(
             _CHANGES,
             (since, since, BEHIND_MAX if found else -1, organization_id, organization_id),
         ).fetchone()
-    seq, changed = row or (0, None)
+    seq, remade, changed = row or (0, 0, None)
+    if found is not None and found.remade != remade:
+        found = None
     if found is not None and seq == since:
         return found
     fresh = None
     if found is not None and since < seq <= since + BEHIND_MAX:
         fresh = _caught_up(organization_id, found, seq, changed or [])
     if fresh is None:
-        fresh = _read(organization_id, seq)
+        fresh = _read(organization_id, seq, remade)
     with _lock:
         _kept[organization_id] = fresh
         _kept.move_to_end(organization_id)
@@ -110,9 +108,7 @@ def forget() -> None:
 def _caught_up(organization_id: UUID, found: Quotas, seq: int, changed: list[str]) -> Quotas | None:
     """The same with the columns that changed read again; None where the tree or pools changed."""
     if not changed:
-        return Quotas(
-            seq, found.nodes, found.shape, found.columns, found.cells, found.read_at, found._tree
-        )
+        return replace(found, seq=seq)
     try:
         columns = {UUID(one): found.columns[UUID(one)] for one in changed}
     except (KeyError, ValueError):
@@ -127,10 +123,10 @@ def _caught_up(organization_id: UUID, found: Quotas, seq: int, changed: list[str
     for column in columns.values():
         cells.clear(column)
     read_cells(organization_id, cells, columns)
-    return Quotas(seq, found.nodes, found.shape, found.columns, cells, found.read_at)
+    return replace(found, seq=seq, cells=cells, _tree=None)
 
 
-def _read(organization_id: UUID, seq: int) -> Quotas:
+def _read(organization_id: UUID, seq: int, remade: int) -> Quotas:
     nodes = nodes_of(organization_id)
     with server_cursor() as cursor:
         pools = cursor.execute(
@@ -141,4 +137,4 @@ def _read(organization_id: UUID, seq: int) -> Quotas:
     columns = {pool_id: column for column, (pool_id,) in enumerate(pools)}
     cells = Cells.none(row_of, len(columns))
     read_cells(organization_id, cells, columns)
-    return Quotas(seq, nodes, shape_of(nodes, row_of), columns, cells, monotonic())
+    return Quotas(seq, remade, nodes, shape_of(nodes, row_of), columns, cells)

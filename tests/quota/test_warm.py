@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from ledger import scope
+from ledger import rebuild, scope
 from ledger.projection import projectors
+from ledger.sql import server_cursor
 from quota.commands.quotas import SetQuota
 from quota.queries import standing, warm
 from tenancy.commands.accounts import MoveAccount
@@ -104,6 +105,16 @@ def test_a_ledger_that_lies_behind_is_read_anew(acme):
         before.seq += 5
         again = warm.quotas(acme.id)
     assert again is not before and again.seq == before.seq - 5
+
+
+def test_what_a_rebuild_has_put_right_is_read_anew(acme):
+    _set(acme, "nlp", "h100", 40)
+    with scope.reading(acme.id), server_cursor() as cursor:
+        cursor.execute("UPDATE quota_quota SET guaranteed = 41")
+    warm.forget()
+    assert _guaranteed(acme, "nlp", "h100") == 41
+    rebuild.rebuild(acme.id)
+    assert _guaranteed(acme, "nlp", "h100") == 40
 
 
 def test_every_event_that_changes_the_arrays_is_looked_for():
