@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quota.domain.book import Accounts
-from quota.domain.column import Column
 from quota.domain.tree import NO_PARENT, QuotaTree, Shape, Standing, evaluate
+from quota.domain.values import Quota
 from tests.quota.columns import column_of
 
 AMOUNT = st.one_of(st.integers(0, 12), st.integers(0, 2**53))
@@ -198,21 +198,27 @@ def test_a_column_of_its_own_amounts_is_the_tree_s_column(
     given_pools: list[list[Node]], random
 ) -> None:
     nodes = given_pools[0]
-    _, standing = arrays(given_pools)
+    tree, standing = arrays(given_pools)
     names = list(range(len(nodes)))
     random.shuffle(names)
     accounts = Accounts(
         {row: None if nodes[row].parent == NO_PARENT else nodes[row].parent for row in names}
     )
-    shuffled = [nodes[key] for key in accounts.keys]
-    column = Column.build(
-        parent=accounts.parents,
-        order=accounts.order,
-        guaranteed=[node.g for node in shuffled],
-        borrowing=[node.borrowing for node in shuffled],
-        lending=[node.lending for node in shuffled],
-        own_use=[node.use for node in shuffled],
-    )
+    quotas = {
+        key: Quota(guaranteed=node.g, borrowing_limit=node.borrowing, lending_limit=node.lending)
+        for key, node in enumerate(nodes)
+        # Who has no quota has nothing, like who is not named.
+        if (node.g, node.borrowing, node.lending) != (0, None, None)
+    }
+    own = accounts.pool_tree(quotas)
+    use = [nodes[key].use for key in accounts.keys]
+    for made in (own.entitled(use), own.lasting()):
+        made.add(0, 7)  # somebody else's: the tree is shared
+    column = own.entitled(use)
+    assert own.promised == sum(node.g for node in nodes)
     for row, key in enumerate(accounts.keys):
         assert column.used[row] == standing.used[key, 0]
         assert column.headroom(row) == standing.headroom[key, 0]
+        assert own.subtree[row] == tree.subtree[key, 0]
+        assert own.local[row] == tree.local[key, 0]
+        assert own.guaranteed[row] == nodes[key].g
