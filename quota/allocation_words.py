@@ -13,11 +13,17 @@ _BLOCKS: Final[dict[str, str]] = {
     "reclaim_target": "{pool} must be able to honour idle guarantees in time, which leaves "
     "{available} units for jobs that give back slowly or hold no entitlement",
     "class_may_not_borrow": "jobs of class P0 run on the guarantee of {account} only",
-    "duration": "jobs of class P2 are bounded in time; ask for less, or for another class",
+    "duration": "jobs of class P2 run no longer than interactive_seconds_max of the admission "
+    "policy; ask for less time, or for another class",
     "unknown_account": "there is no such account",
     "unknown_pool": "there is no such pool",
     "key_conflict": "this key and attempt were used for another request; use the next attempt",
 }
+
+_NO_AMOUNT: Final = frozenset(
+    {"class_may_not_borrow", "duration", "unknown_account", "unknown_pool", "key_conflict"}
+)
+"""Reasons that no units would lift: how many are short says nothing."""
 
 MESSAGES: Final[dict[Code, str]] = {
     "started": "It runs.",
@@ -44,7 +50,7 @@ MESSAGES: Final[dict[Code, str]] = {
 def block(found: Block, *, pool: str, account: str | None) -> str:
     """A reason as one sentence."""
     said = _BLOCKS[found.limit].format(pool=pool, account=account, available=found.available)
-    short = f"; {found.short_by} short" if found.short_by else ""
+    short = f"; {found.short_by} short" if found.short_by and found.limit not in _NO_AMOUNT else ""
     # A name at the beginning stays as it is written: names tell capital letters from small ones.
     is_named = _BLOCKS[found.limit].startswith("{")
     begin = said[0] if is_named else said[0].upper()

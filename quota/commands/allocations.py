@@ -61,7 +61,7 @@ def start_allocations(command: StartAllocations, unit: Unit) -> wire.Told:
     return _tell(
         unit,
         command.messages,
-        lambda one, message: lifecycle.start(one.value, at=message.at or unit.now, now=unit.now),
+        lambda one, message: lifecycle.start(one.value, at=message.at, now=unit.now),
     )
 
 

@@ -194,16 +194,17 @@ def expire(allocation: Allocation, *, now: datetime) -> Outcome:
     return Outcome(judged, False, "no_change" if judged.state in LIVE else "already_ended")
 
 
-def start(allocation: Allocation, *, at: datetime, now: datetime) -> Outcome:
-    """The job runs since `at`."""
+def start(allocation: Allocation, *, at: datetime | None, now: datetime) -> Outcome:
+    """The job runs since `at`; None: since now, or since whenever it is known to run."""
     here = judge(allocation, now=now)
-    refused = _not_believed(allocation, here, at, now) or _ended(allocation, here)
+    told = now if at is None else at
+    refused = _not_believed(allocation, here, told, now) or _ended(allocation, here)
     if refused:
         return refused
     if here.state == "running":
-        other = at != here.started_at
+        other = at is not None and _since(here, at, now) != here.started_at
         return Outcome(here, here is not allocation, "already_running", contradiction=other)
-    return Outcome(_started(here, at, now), True, "started")
+    return Outcome(_started(here, told, now), True, "started")
 
 
 def heartbeat(allocation: Allocation, *, at: datetime, now: datetime) -> Outcome:
@@ -323,8 +324,13 @@ def _end(
     return Outcome(ended, True, "released" if state == "released" else "preempted")
 
 
+def _since(here: Allocation, at: datetime, now: datetime) -> datetime:
+    """The start that is recorded for one told: not before the hold, not after now."""
+    return max(here.held_at, min(at, now))
+
+
 def _started(here: Allocation, at: datetime, now: datetime) -> Allocation:
-    at = max(here.held_at, min(at, now))
+    at = _since(here, at, now)
     running = replace(
         here,
         state="running",

@@ -17,6 +17,13 @@ from quota.stops import stop_of
         ("guarantee", "fz-c has 0 units of its own guarantee in h100 left; 4 short."),
         ("capacity", "h100 has 0 units free; 4 short."),
         ("guarantees", "All guarantees of fz-c and below in h100 let 0 more through; 4 short."),
+        ("class_may_not_borrow", "Jobs of class P0 run on the guarantee of fz-c only."),
+        (
+            "duration",
+            "Jobs of class P2 run no longer than interactive_seconds_max of the admission policy; "
+            "ask for less time, or for another class.",
+        ),
+        ("unknown_account", "There is no such account."),
     ],
 )
 def test_a_sentence_keeps_the_names_as_they_are(limit, words):

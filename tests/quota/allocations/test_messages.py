@@ -39,6 +39,8 @@ def test_a_life_from_hold_to_release(running):
 
 def test_repeated_messages_change_nothing_and_say_so(running):
     assert said(running.start("a")) == [("unchanged", "already_running")]
+    # As a scheduler tries again that got no answer: later, and without an instant.
+    assert said(running.start("a", now=after(seconds=40))) == [("unchanged", "already_running")]
     assert said(running.start("a", at=after(seconds=30), now=after(minutes=1))) == [
         ("contradiction", "already_running")
     ]

@@ -125,6 +125,16 @@ class TestMessages:
         again = start(running(), 10, now=20)
         assert (again.code, again.changed, again.contradiction) == ("already_running", False, False)
 
+    def test_a_start_told_again_without_its_instant_repeats(self) -> None:
+        again = lifecycle.start(running(), at=None, now=after(20))
+        assert (again.code, again.changed, again.contradiction) == ("already_running", False, False)
+
+    def test_a_start_told_as_before_the_hold_repeats(self) -> None:
+        begun = start(held(), -3600, now=10).allocation
+        assert begun.started_at == begun.held_at
+        again = start(begun, -3600, now=20)
+        assert (again.code, again.changed, again.contradiction) == ("already_running", False, False)
+
     def test_another_start_contradicts_and_changes_nothing(self) -> None:
         other = start(running(), 15)
         assert (other.code, other.changed, other.contradiction) == ("already_running", False, True)
