@@ -8,9 +8,9 @@ from uuid import UUID
 
 from accounting import budget_events as events
 from accounting import cost_days
-from accounting.commands.budgets import take_lock
 from accounting.domain import budgets, money
 from accounting.domain.budgets import Alarm, Past, Reading, Span
+from accounting.locking import take_lock
 from accounting.queries import budgets as queries
 from accounting.queries.budgets import BudgetRow, Ground, Standing
 from ledger.execution import Unit, handles

@@ -9,11 +9,13 @@ from accounting import budget_events as events
 from accounting import budget_rooms
 from accounting.domain import budgets
 from accounting.domain.budgets import Alerts, BurnRule, Period, Span
+from accounting.locking import take_lock
 from accounting.queries import budgets as queries
 from accounting.queries.budgets import BudgetRow, Ground
 from ledger.errors import Conflict, Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
+from quota.recording import check_reason
 from tenancy import policy
 from tenancy.domain.roles import BUDGET_DIVIDE, BUDGET_WRITE, TAKE_PART
 
@@ -59,7 +61,7 @@ def set_budget(command: SetBudget, unit: Unit) -> BudgetRef:
     Whoever may write budgets sets any. The lead of an account above sets one within the budget that
     an account of theirs has for the same period.
     """
-    _check_reason(unit)
+    check_reason(unit)
     alerts = Alerts(spent=command.spent, forecast=command.forecast, burn=command.burn)
     if len(command.name) > NAME_LENGTH_MAX:
         raise Invalid(
@@ -113,7 +115,7 @@ class ChangeBudget:
 @handles(ChangeBudget, permission=TAKE_PART)
 def change_budget(command: ChangeBudget, unit: Unit) -> BudgetRef:
     """Record what holds from then on; periods that are over keep what they had."""
-    _check_reason(unit)
+    check_reason(unit)
     here = _lock(unit)
     row, divides = _own(unit, command.budget_id)
     _check_stands(row, here)
@@ -155,7 +157,7 @@ class EndBudget:
 @handles(EndBudget, permission=TAKE_PART)
 def end_budget(command: EndBudget, unit: Unit) -> BudgetRef:
     """Record the end."""
-    _check_reason(unit)
+    check_reason(unit)
     here = _lock(unit)
     row, _ = _own(unit, command.budget_id)
     _check_stands(row, here)
@@ -347,23 +349,7 @@ def _check_stands(row: BudgetRow, here: Ground) -> None:
         )
 
 
-def _check_reason(unit: Unit) -> None:
-    if not unit.reason.strip():
-        raise Invalid(
-            "reason_missing", "Say why: the reason is kept with the change.", field="reason"
-        )
-
-
 def _lock(unit: Unit) -> Ground:
     """One change of budgets at a time; periods are those of the clock, not of the costs."""
     take_lock(unit, "budgets")
     return queries.at_clock(queries.ground(unit.organization_id, now=unit.now), unit.now)
-
-
-def take_lock(unit: Unit, what: str) -> None:
-    """One at a time in an organization."""
-    with server_cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))",
-            (f"{what}:{unit.organization_id}",),
-        )

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from accounting.comparison_events import ComparisonPolicySet
 from accounting.domain.comparison import ComparisonPolicy, Figure, Reach
 from accounting.queries import comparison
-from ledger.errors import Invalid
 from ledger.execution import Unit, handles
+from quota.recording import check_reason
 from tenancy.domain.roles import POLICY_WRITE
 
 
@@ -29,10 +29,7 @@ class ComparisonPolicyChanged:
 @handles(SetComparisonPolicy, permission=POLICY_WRITE)
 def set_comparison_policy(command: SetComparisonPolicy, unit: Unit) -> ComparisonPolicyChanged:
     """Check and record it."""
-    if not unit.reason.strip():
-        raise Invalid(
-            "reason_missing", "Say why: the reason is kept with the change.", field="reason"
-        )
+    check_reason(unit)
     wanted = ComparisonPolicy(reach=command.reach, figures=command.figures, named=command.named)
     changed = wanted != comparison.policy(unit.organization_id)
     if changed:

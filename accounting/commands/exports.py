@@ -10,6 +10,7 @@ from django.conf import settings
 
 from accounting import export_events as events
 from accounting.domain import exports, statements
+from accounting.locking import take_lock
 from accounting.queries import exports as queries
 from accounting.queries.exports import ExportRow
 from ledger.errors import Invalid, NotFound, Refused
@@ -230,11 +231,7 @@ def set_export_schedule(command: SetExportSchedule, unit: Unit) -> None:
 
 def _lock(unit: Unit) -> None:
     """One change of an organization's exports at a time."""
-    with server_cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))",
-            (f"exports:{unit.organization_id}",),
-        )
+    take_lock(unit, "exports")
 
 
 def _zone(unit: Unit) -> ZoneInfo:

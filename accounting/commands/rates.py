@@ -8,10 +8,12 @@ from uuid import UUID
 from accounting import rate_events as events
 from accounting.domain import rate_cards
 from accounting.domain.rate_cards import WAY_OUT, RateLine, RateVersion
+from accounting.locking import take_lock
 from accounting.queries import rates, statements
-from ledger.errors import Invalid, NotFound, Refused
+from ledger.errors import NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
+from quota.recording import check_reason
 from tenancy.domain.roles import RATE_WRITE
 
 
@@ -65,7 +67,7 @@ class RateVersionRef:
 @handles(PublishRateCard, permission=RATE_WRITE)
 def publish_rate_card(command: PublishRateCard, unit: Unit) -> RateVersionRef:
     """Check the prices and that they change nothing that was priced; record them."""
-    _check_reason(unit)
+    check_reason(unit)
     currency = _lock(unit)
     rate_cards.check_currency(command.currency, currency)
     flavors = _flavors(unit)
@@ -102,7 +104,7 @@ class WithdrawRateCard:
 @handles(WithdrawRateCard, permission=RATE_WRITE)
 def withdraw_rate_card(command: WithdrawRateCard, unit: Unit) -> RateVersionRef:
     """Record that the version never will hold."""
-    _check_reason(unit)
+    check_reason(unit)
     _lock(unit)
     card = rates.rate_card(unit.organization_id)
     version = next((one for one in card.versions if one.id == command.version_id), None)
@@ -143,11 +145,11 @@ class RateGradeRef:
 @handles(SetRateGrade, permission=RATE_WRITE)
 def set_rate_grade(command: SetRateGrade, unit: Unit) -> RateGradeRef:
     """Record the grade; it never changes what was priced."""
-    _check_reason(unit)
+    check_reason(unit)
     if command.grade is not None:
         rate_cards.check_grade(command.grade, "grade")
     _lock(unit)
-    _check_account(command.account_id, unit)
+    check_account(command.account_id, unit)
     start = command.effective_from or unit.now
     card = rates.rate_card(unit.organization_id)
     if start < unit.now and card.versions and card.versions[0].effective_from < unit.now:
@@ -173,20 +175,10 @@ def set_rate_grade(command: SetRateGrade, unit: Unit) -> RateGradeRef:
     return RateGradeRef(account_id=command.account_id, effective_from=start)
 
 
-def _check_reason(unit: Unit) -> None:
-    if not unit.reason.strip():
-        raise Invalid(
-            "reason_missing", "Say why: the reason is kept with the change.", field="reason"
-        )
-
-
 def _lock(unit: Unit) -> str:
     """One change of rates at a time. Returns the organization's currency."""
+    take_lock(unit, "rates")
     with server_cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))",
-            (f"rates:{unit.organization_id}",),
-        )
         return cursor.execute(
             "SELECT currency FROM tenancy_organization WHERE id = %b", (unit.organization_id,)
         ).fetchone()[0]
@@ -215,7 +207,12 @@ def flavor_named(name: str, flavors: dict[str, UUID], place: str) -> UUID:
     return flavors[name]
 
 
-def _check_account(account_id: UUID, unit: Unit) -> None:
+def check_account(account_id: UUID, unit: Unit) -> None:
+    """What is granted or agreed is for an account of the organization.
+
+    Raises:
+        NotFound: `account_unknown`.
+    """
     with server_cursor() as cursor:
         found = cursor.execute(
             "SELECT 1 FROM tenancy_account WHERE organization_id = %b AND id = %b",

@@ -8,15 +8,18 @@ from zoneinfo import ZoneInfo
 
 from accounting import statement_close, statement_month
 from accounting import statement_events as events
+from accounting.commands.rates import check_account
 from accounting.domain import money, statements
 from accounting.domain.lines import Terms
 from accounting.domain.splitting import day_of
 from accounting.domain.statements import Month
+from accounting.locking import take_lock
 from accounting.queries import grants
 from accounting.queries import statements as queries
 from ledger.errors import Conflict, Denied, Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
+from quota.recording import check_reason
 from tenancy.domain.roles import RATE_WRITE, SYSTEM_ONLY
 
 AMOUNT_MAX = Decimal(10) ** 15
@@ -50,7 +53,7 @@ class MonthRef:
 @handles(SetStatementTerms, permission=RATE_WRITE)
 def set_statement_terms(command: SetStatementTerms, unit: Unit) -> MonthRef:
     """Check the terms and that they change no month that is over; record them."""
-    _check_reason(unit)
+    check_reason(unit)
     place = _lock(unit)
     month = statements.month_of(command.from_month, place.zone)
     terms = Terms(
@@ -90,7 +93,7 @@ class GrantCredit:
 @handles(GrantCredit, permission=RATE_WRITE)
 def grant_credit(command: GrantCredit, unit: Unit) -> MonthRef:
     """Record the credit in a month that is open."""
-    _check_reason(unit)
+    check_reason(unit)
     place = _lock(unit)
     month = statements.month_of(command.month or place.this_month(unit), place.zone)
     _check_open(unit, month)
@@ -101,7 +104,7 @@ def grant_credit(command: GrantCredit, unit: Unit) -> MonthRef:
                 "month_malformed", "A credit is about a month before its own.", field="about"
             )
     _check_amount(command.amount, place)
-    _check_account(command.account_id, unit)
+    check_account(command.account_id, unit)
     credit_id = unit.new_id()
     unit.record(
         events.CreditGranted(
@@ -134,7 +137,7 @@ class AgreeCommitment:
 @handles(AgreeCommitment, permission=RATE_WRITE)
 def agree_commitment(command: AgreeCommitment, unit: Unit) -> MonthRef:
     """Record the commitment."""
-    _check_reason(unit)
+    check_reason(unit)
     place = _lock(unit)
     month = statements.month_of(command.from_month, place.zone)
     if command.until_month is not None:
@@ -146,7 +149,7 @@ def agree_commitment(command: AgreeCommitment, unit: Unit) -> MonthRef:
     _check_not_over(month, unit, field="from_month")
     _check_open(unit, month)
     _check_amount(command.amount, place)
-    _check_account(command.account_id, unit)
+    check_account(command.account_id, unit)
     commitment_id = unit.new_id()
     unit.record(
         events.CommitmentAgreed(
@@ -178,7 +181,7 @@ class EndCommitment:
 @handles(EndCommitment, permission=RATE_WRITE)
 def end_commitment(command: EndCommitment, unit: Unit) -> MonthRef:
     """Record the end."""
-    _check_reason(unit)
+    check_reason(unit)
     place = _lock(unit)
     month = statements.month_of(command.last_month, place.zone)
     found = grants.commitment(unit.organization_id, command.commitment_id)
@@ -328,11 +331,8 @@ class _Ground:
 
 def _lock(unit: Unit) -> _Ground:
     """One change of rates, terms or closes at a time: the lock that publishing takes."""
+    take_lock(unit, "rates")
     with server_cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))",
-            (f"rates:{unit.organization_id}",),
-        )
         currency, zone = cursor.execute(
             "SELECT currency, time_zone FROM tenancy_organization WHERE id = %b",
             (unit.organization_id,),
@@ -374,20 +374,3 @@ def _check_amount(amount: Decimal, place: _Ground, *, field: str = "amount") -> 
             field=field,
             facts={"maximum": int(AMOUNT_MAX), "places": places},
         )
-
-
-def _check_reason(unit: Unit) -> None:
-    if not unit.reason.strip():
-        raise Invalid(
-            "reason_missing", "Say why: the reason is kept with the change.", field="reason"
-        )
-
-
-def _check_account(account_id: UUID, unit: Unit) -> None:
-    with server_cursor() as cursor:
-        found = cursor.execute(
-            "SELECT 1 FROM tenancy_account WHERE organization_id = %b AND id = %b",
-            (unit.organization_id, account_id),
-        ).fetchone()
-    if found is None:
-        raise NotFound("account_unknown", "There is no such account.", field="account")

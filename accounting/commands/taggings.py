@@ -7,12 +7,14 @@ from zoneinfo import ZoneInfo
 
 from accounting import tag_events as events
 from accounting.domain import splitting, tagging
+from accounting.locking import take_lock
 from accounting.queries import statements, taggings
 from accounting.queries.taggings import TaggingRow
 from accounting.statement_tags import TAGGINGS_MAX
 from ledger.errors import Conflict, Invalid, NotFound, Refused
 from ledger.execution import Unit, handles
 from ledger.sql import server_cursor
+from quota.recording import check_reason
 from tenancy.domain.roles import RATE_WRITE, USE_TAG
 
 
@@ -123,7 +125,7 @@ def undo_assignment(command: UndoAssignment, unit: Unit) -> TaggingRef:
 
 
 def _tag(command: TagUsage | AssignUsage, unit: Unit, *, to_account: UUID | None) -> TaggingRef:
-    _check_reason(unit)
+    check_reason(unit)
     zone = _lock(unit)
     chosen = command.chosen
     tagging.check_period(chosen.since, chosen.until, today=splitting.day_of(unit.now, zone))
@@ -194,7 +196,7 @@ def wanted_row(command: TagUsage | AssignUsage, *, now: datetime) -> TaggingRow:
 
 
 def _undo(unit: Unit, row: TaggingRow) -> TaggingRef:
-    _check_reason(unit)
+    check_reason(unit)
     zone = _lock(unit)
     if row.undone_at is not None:
         raise Conflict("tagging_undone", "It was taken back already.", field="tagging")
@@ -239,20 +241,10 @@ def _check_known(unit: Unit, table: str, ident: UUID, what: str, field: str) -> 
         raise NotFound(f"{what}_unknown", f"There is no such {what}.", field=field)
 
 
-def _check_reason(unit: Unit) -> None:
-    if not unit.reason.strip():
-        raise Invalid(
-            "reason_missing", "Say why: the reason is kept with the change.", field="reason"
-        )
-
-
 def _lock(unit: Unit) -> ZoneInfo:
     """One change of what months are charged at a time: the lock that a close takes."""
+    take_lock(unit, "rates")
     with server_cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%b, 0))",
-            (f"rates:{unit.organization_id}",),
-        )
         zone = cursor.execute(
             "SELECT time_zone FROM tenancy_organization WHERE id = %b", (unit.organization_id,)
         ).fetchone()[0]

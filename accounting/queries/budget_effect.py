@@ -24,40 +24,28 @@ class Budgets:
         now: datetime,
         readable: Callable[[UUID], bool],
     ) -> BudgetEffect | None:
-        """See `effect`."""
-        return effect(organization_id, account_id, more, now=now, readable=readable)
-
-
-def effect(
-    organization_id: UUID,
-    account_id: UUID,
-    more: Decimal,
-    *,
-    now: datetime,
-    readable: Callable[[UUID], bool],
-) -> BudgetEffect | None:
-    """What `more` a month makes of the nearest monthly budget that may be read; None: there is
-    none, or no costs are drawn yet."""
-    with server_cursor() as cursor:
-        found = cursor.execute(
-            "SELECT ancestors FROM tenancy_account WHERE organization_id = %b AND id = %b",
-            (organization_id, account_id),
-        ).fetchone()
-    here = budgets.ground(organization_id, now=now)
-    if found is None or here.at is None:
-        return None
-    rows = budgets.budgets_of(organization_id, found[0], today=here.today)
-    monthly = {row.account_id: row for row in rows if row.period == Period.MONTH}
-    row = next((monthly[one] for one in reversed(found[0]) if one in monthly), None)
-    if row is None or not readable(row.account_id):
-        return None
-    (one,) = budgets.standings(organization_id, [row], here)
-    coming = one.forecast.amount
-    return BudgetEffect(
-        account=row.account,
-        currency=here.currency,
-        amount=one.figures.amount,
-        expected=one.figures.spent if coming is None else coming,
-        forecast=coming is not None,
-        more=more,
-    )
+        """What `more` a month makes of the nearest monthly budget that may be read; None: there is
+        none, or no costs are drawn yet."""
+        with server_cursor() as cursor:
+            found = cursor.execute(
+                "SELECT ancestors FROM tenancy_account WHERE organization_id = %b AND id = %b",
+                (organization_id, account_id),
+            ).fetchone()
+        here = budgets.ground(organization_id, now=now)
+        if found is None or here.at is None:
+            return None
+        rows = budgets.budgets_of(organization_id, found[0], today=here.today)
+        monthly = {row.account_id: row for row in rows if row.period == Period.MONTH}
+        row = next((monthly[one] for one in reversed(found[0]) if one in monthly), None)
+        if row is None or not readable(row.account_id):
+            return None
+        (one,) = budgets.standings(organization_id, [row], here)
+        coming = one.forecast.amount
+        return BudgetEffect(
+            account=row.account,
+            currency=here.currency,
+            amount=one.figures.amount,
+            expected=one.figures.spent if coming is None else coming,
+            forecast=coming is not None,
+            more=more,
+        )
