@@ -19,6 +19,7 @@ from accounting.queries import statements as queries
 from accounting.statement_guarantees import month_guarantees
 from accounting.statement_rating import Ground, Weights
 from ledger.sql import server_cursor
+from quota.loading.allocations import pool_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,7 @@ def findings(organization_id: UUID, first: date, *, now: datetime) -> list[Findi
 
 
 def _named(organization_id: UUID, code: str, pools: Collection[UUID], words: str) -> Finding:
-    names = ", ".join(sorted(queries.pool_names(organization_id, pools).values()))
+    names = ", ".join(sorted(pool_names(organization_id, pools).values()))
     return Finding(code, f"{names} {words}", (("pools", names),))
 
 

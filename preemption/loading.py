@@ -16,6 +16,7 @@ from preemption.domain import elsewhere
 from preemption.domain.budgets import DEFAULT_POLICY, BudgetPolicy, Preempted
 from preemption.domain.values import NO_BORROWING, Borrowing
 from preemption.plans import StoredAction, StoredPlan
+from quota.loading.allocations import account_names, pool_names
 from quota.queries import standing, taking
 
 PLAN_SECONDS_DEFAULT = 900
@@ -291,29 +292,7 @@ def names(
         pools.add(one.pool_id)
         accounts.add(one.account_id)
         accounts.update(action.account_id for action in one.actions)
-    with server_cursor() as cursor:
-        found = [
-            dict(
-                cursor.execute(
-                    f"SELECT id, name FROM {table} "
-                    "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
-                    (organization_id, list(ids)),
-                ).fetchall()
-            )
-            for table, ids in (("quota_pool", pools), ("tenancy_account", accounts))
-        ]
-    return found[0], found[1]
-
-
-def account_names(organization_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, str]:
-    """Names of accounts."""
-    with server_cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT id, name FROM tenancy_account "
-            "WHERE organization_id = %b AND id = ANY(%b::uuid[])",
-            (organization_id, list(ids)),
-        ).fetchall()
-    return dict(rows)
+    return pool_names(organization_id, pools), account_names(organization_id, accounts)
 
 
 def pools_with_lapses(organization_id: UUID, *, now: datetime) -> list[UUID]:

@@ -11,6 +11,7 @@ from preemption import loading
 from preemption.domain.budgets import BudgetPolicy
 from preemption.loading import Drawn
 from preemption.plans import StoredPlan
+from quota.loading.allocations import account_names
 from quota.queries.pools import PoolRow, pools_with_weights
 
 LIST_MAX = 200
@@ -131,7 +132,7 @@ def gauges(organization_id: UUID, *, now: datetime) -> Gauges:
         if one.taken.by_aged and one.taken.at > now - timedelta(days=1)
     )
     found = [(account, used) for account, used in aged.items() if isinstance(account, UUID)]
-    names = loading.account_names(organization_id, [account for account, _ in found])
+    names = account_names(organization_id, [account for account, _ in found])
     return Gauges(
         pools=pools,
         aged=tuple(

@@ -1,7 +1,7 @@
 """Closes, terms, credits and commitments, and the stored lines of closed months. All run inside
 `scope.reading` or a command."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -398,14 +398,3 @@ def record_findings(organization_id: UUID, month: Month) -> list[Finding]:
         for code, count, words in found
         if count
     ]
-
-
-def pool_names(organization_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
-    """Names of pools."""
-    with server_cursor() as cursor:
-        return dict(
-            cursor.execute(
-                "SELECT id, name FROM quota_pool WHERE organization_id = %b AND id = ANY (%b)",
-                (organization_id, list(ids)),
-            ).fetchall()
-        )
