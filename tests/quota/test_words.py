@@ -20,8 +20,10 @@ from quota.stops import stop_of
         ("class_may_not_borrow", "Jobs of class P0 run on the guarantee of fz-c only."),
         (
             "duration",
-            "Jobs of class P2 run no longer than interactive_seconds_max of the admission policy; "
-            "ask for less time, or for another class.",
+            (
+                "Jobs of class P2 run no longer than interactive_seconds_max of the admission "
+                "policy; ask for less time, or for another class."
+            ),
         ),
         ("unknown_account", "There is no such account."),
     ],
