@@ -331,6 +331,9 @@ if env_str("APPORTION_SMTP_HOST", ""):
     EMAIL_HOST_PASSWORD = env_str("APPORTION_SMTP_PASSWORD", "")
     EMAIL_USE_TLS = env_bool("APPORTION_SMTP_TLS", True)
     EMAIL_TIMEOUT = 20
+elif env_str("APPORTION_MAIL_DIR", ""):
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = env_str("APPORTION_MAIL_DIR")
 DEFAULT_FROM_EMAIL = env_str("APPORTION_MAIL_FROM", "apportion@localhost")
 # Letters are written by tasks, which no request tells under which name the site is known.
 PUBLIC_URL = env_url("APPORTION_PUBLIC_URL", "http://localhost:8000")

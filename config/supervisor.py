@@ -176,6 +176,8 @@ class Supervisor:
         environment = {
             "APPORTION_ALLOWED_HOSTS": hosts,
             "APPORTION_LOG_STYLE": "console",
+            "APPORTION_MAIL_DIR": str(self.directory / "mail"),
+            "APPORTION_PUBLIC_URL": self.base_url,
             **os.environ,
             MARK: str(self.directory),
             "APPORTION_INSECURE_HTTP": "1",
@@ -302,7 +304,10 @@ class Supervisor:
             ]
             lines += ["", "Ask for a priority", f"  {demo.curl}"]
         log = self.directory / services.LOG_FILE
-        lines += ["", f"Log: {log}", "Ctrl-C stops everything; the data stays.", ""]
+        lines += ["", f"Log: {log}"]
+        if not os.environ.get("APPORTION_SMTP_HOST"):
+            lines += [f"Mails: {self._environment()['APPORTION_MAIL_DIR']}"]
+        lines += ["Ctrl-C stops everything; the data stays.", ""]
         for line in lines:
             self.output.say(line)
 

@@ -14,7 +14,7 @@ import pytest
 
 from config import services
 from config.processes import find_free_port
-from config.supervisor import find_marked
+from config.supervisor import Supervisor, find_marked
 
 pytestmark = [pytest.mark.xdist_group("supervisor"), pytest.mark.slow]
 READY_SECONDS = 120
@@ -101,6 +101,28 @@ def test_the_life_of_a_demo(directory: Path) -> None:
     assert third.returncode == 0, said
     assert find_marked(str(directory)) == []
     assert set(services.status(directory).values()) == {"stopped"}
+
+
+def test_mails_of_a_demo_are_files_whose_links_lead_to_it(directory: Path) -> None:
+    demo = Supervisor(host="127.0.0.1", port=8123, check=False)
+    demo.directory = directory
+    show = (
+        "from django.conf import settings as s; "
+        "print(s.EMAIL_BACKEND, s.EMAIL_FILE_PATH, s.PUBLIC_URL)"
+    )
+    said = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", show],
+        cwd=services.BASE_DIR,
+        env={**demo._environment(), "APPORTION_TEST": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert said == [
+        "django.core.mail.backends.filebased.EmailBackend",
+        str(directory / "mail"),
+        "http://localhost:8123/",
+    ]
 
 
 def test_a_child_that_dies_is_named_and_everything_stops(directory: Path) -> None:
