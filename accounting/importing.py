@@ -120,31 +120,12 @@ class StagedRecords:
 
 def staged(records: Iterable[ImportedRecord], *, source: str, now: datetime) -> StagedRecords:
     """Records as a checked batch. Rows are numbered by their lines, each number once."""
-    batch = Batch(now=now)
     by_line: dict[int, ImportedRecord] = {}
     for count, record in enumerate(records, start=1):
         line = record.line or count
-        if line in by_line:
-            line = _SECOND_OF_LINE + count
-        by_line[line] = record
-        batch.add(
-            line=line,
-            source=record.source or source,
-            key=record.key,
-            account=record.account,
-            person=record.person,
-            pool=record.pool,
-            tier=record.tier,
-            units=record.units,
-            start=record.start,
-            end=record.end,
-            compute_util=record.compute_util,
-            productive_util=record.productive_util,
-            memory_gb=record.memory_gb,
-            supersedes=record.supersedes,
-            supersedes_optional=record.supersedes_optional,
-            labels=record.labels,
-        )
+        by_line[line if line not in by_line else _SECOND_OF_LINE + count] = record
+    batch = Batch(now=now)
+    batch.add_all(by_line.items(), source=source)
     return StagedRecords(batch, by_line)
 
 

@@ -11,7 +11,7 @@ text must never be written differently; a test holds two digests fixed.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -155,6 +155,29 @@ class Batch:
                 f"{_labels_text(labels) if labels else _NULL}"
             )
         self._stage(line, source, key, values, start, supersedes, supersedes_optional)
+
+    def add_all(self, records: Iterable[tuple[int, Any]], *, source: str) -> None:
+        """Add records, each with its line: `accounting.wire.Usage` or `ImportedRecord` of
+        `accounting.importers.record`. `source` stands for those that name none."""
+        for line, record in records:
+            self.add(
+                line=line,
+                source=record.source or source,
+                key=record.key,
+                account=record.account,
+                person=record.person,
+                pool=record.pool,
+                tier=record.tier,
+                units=record.units,
+                start=record.start,
+                end=record.end,
+                compute_util=record.compute_util,
+                productive_util=record.productive_util,
+                memory_gb=record.memory_gb,
+                supersedes=record.supersedes,
+                supersedes_optional=record.supersedes_optional,
+                labels=record.labels,
+            )
 
     def _names(self, line, key, source, account, person, pool, tier) -> str | None:
         """The columns of who and where, made once for all records alike; None when rejected."""

@@ -55,7 +55,7 @@ def _read_lines(batch: Batch, body: bytes, source: str) -> None:
         records = None
     if records is not None and len(records) == lines:
         _check_count(lines)
-        _add_all(batch, records, source)
+        batch.add_all(enumerate(records, 1), source=source)
         return
     texts = [(n, text) for n, text in enumerate(body.split(b"\n"), 1) if text.strip()]
     _check_count(len(texts))
@@ -77,7 +77,7 @@ def _read_json(batch: Batch, body: bytes, source: str) -> None:
     if isinstance(whole, UsageBatch):
         whole, source = whole.records, whole.source or source
     _check_count(len(whole))
-    _add_all(batch, whole, source)
+    batch.add_all(enumerate(whole, 1), source=source)
 
 
 def _read_json_loosely(batch: Batch, body: bytes, source: str) -> None:
@@ -97,29 +97,6 @@ def _read_json_loosely(batch: Batch, body: bytes, source: str) -> None:
         _add_loosely(batch, line, text, source)
 
 
-def _add_all(batch: Batch, records: list[Usage], source: str) -> None:
-    add = batch.add
-    for line, record in enumerate(records, 1):
-        add(
-            line=line,
-            source=record.source or source,
-            key=record.key,
-            account=record.account,
-            person=record.person,
-            pool=record.pool,
-            tier=record.tier,
-            units=record.units,
-            start=record.start,
-            end=record.end,
-            compute_util=record.compute_util,
-            productive_util=record.productive_util,
-            memory_gb=record.memory_gb,
-            supersedes=record.supersedes,
-            supersedes_optional=record.supersedes_optional,
-            labels=record.labels,
-        )
-
-
 def _add_loosely(batch: Batch, line: int, text: bytes | msgspec.Raw, source: str) -> None:
     try:
         record = _record.decode(text)
@@ -127,11 +104,7 @@ def _add_loosely(batch: Batch, line: int, text: bytes | msgspec.Raw, source: str
         found = fault(error)
         batch.reject(line, _key_of(text), found.code, found.field, found.detail)
         return
-    batch.add(
-        line=line,
-        source=record.source or source,
-        **{name: getattr(record, name) for name in Usage.__struct_fields__ if name != "source"},
-    )
+    batch.add_all([(line, record)], source=source)
 
 
 def _key_of(text: bytes | msgspec.Raw) -> str | None:

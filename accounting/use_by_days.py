@@ -54,7 +54,9 @@ def added_up_by_days(wanted: Wanted, *, zone: ZoneInfo) -> list[tuple]:
 
 def _pieces(wanted: Wanted, zone: ZoneInfo) -> Iterator[_Piece]:
     bounds = wanted.bounds
-    today_too = bounds[-1] >= _settled_until(wanted.organization_id)
+    # How far use is settled matters only where the last day is not over, so not for closed months.
+    ends_with_a_day = bounds[-1] == splitting.start_of_day(splitting.day_of(bounds[-1], zone), zone)
+    today_too = not ends_with_a_day and bounds[-1] >= _settled_until(wanted.organization_id)
     for number, (start, end) in enumerate(pairwise(bounds), start=1):
         for one in splitting.pieces(start, end, zone=zone, bucket="day"):
             ends = splitting.start_of_day(one.bucket + _ONE_DAY, zone)
