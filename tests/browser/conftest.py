@@ -16,7 +16,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from tests.browser.inspection import Watch
+from tests.browser.inspection import WIDE, Watch
 from tests.world import Tenant
 
 CHROMIUM = shutil.which("chromium")
@@ -26,8 +26,6 @@ ARGUMENTS = (
     "--disable-gpu",
     "--disable-background-networking",
 )
-WIDE = {"width": 1280, "height": 900}
-NARROW = {"width": 390, "height": 844}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, expect
 
 from config import services
 
@@ -15,6 +15,20 @@ from config import services
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 # Chromium and htmx log each failed answer; whether a 4xx was meant is for the test to say.
 _ANSWER_FAILED: Final = ("Failed to load resource", "Response Status Error Code")
+
+WIDE: Final = {"width": 1280, "height": 900}
+NARROW: Final = {"width": 390, "height": 844}
+LEAST: Final = {"width": 320, "height": 700}
+LOOKS: Final = {
+    "wide-light": {"viewport": WIDE, "color_scheme": "light"},
+    "wide-dark": {"viewport": WIDE, "color_scheme": "dark"},
+    "narrow-light": {"viewport": NARROW, "color_scheme": "light"},
+    "narrow-dark": {"viewport": NARROW, "color_scheme": "dark"},
+    "least-light": {"viewport": LEAST, "color_scheme": "light"},
+    "least-dark": {"viewport": LEAST, "color_scheme": "dark"},
+}
+"""Options of a page by name: how wide it is, and its theme."""
+FOUR_LOOKS: Final = ("wide-light", "wide-dark", "narrow-light", "narrow-dark")
 
 
 @dataclass
@@ -76,3 +90,42 @@ def screenshot(page: Page, name: str) -> Path:
     path = folder / f"{name}.png"
     page.screenshot(path=path, full_page=True)
     return path
+
+
+def settle(page: Page) -> None:
+    """Wait until charts are drawn and nothing is on its way."""
+    page.wait_for_load_state("networkidle")
+    for chart in page.locator("[data-chart]").all():
+        expect(chart.locator(".main-svg").first).to_be_visible()
+
+
+@dataclass
+class Judge:
+    """Judges what a page shows, state after state: `judge("quota-refused")`. What is wrong with one
+    does not hide what is wrong with the next: `assert_all_well` tells of all."""
+
+    page: Page
+    look: str
+    problems: list[str] = field(default_factory=list)
+
+    def __call__(self, name: str) -> None:
+        """Keep a picture of the page as it is now, and note what is wrong with it."""
+        settle(self.page)
+        self.page.evaluate("window.scrollTo(0, 0)")  # nothing under the bar at the top
+        screenshot(self.page, f"{name}-{self.look}")
+        for check in (assert_accessible, assert_no_sideways_scroll):
+            try:
+                check(self.page)
+            except AssertionError as problem:
+                self.problems.append(f"{name}: {problem}")
+
+    def visit(self, name: str, address: str) -> None:
+        """Ask for a page and judge it."""
+        answer = self.page.goto(address)
+        assert answer is not None
+        assert answer.status == 200, f"{address} answered {answer.status}"
+        self(name)
+
+    def assert_all_well(self) -> None:
+        """Fail with everything that was wrong."""
+        assert not self.problems, "\n\n".join(self.problems)

@@ -17,7 +17,7 @@ from notices import reading
 from quota.commands.quotas import SetQuota, SettleQuotas
 from quota.commands.reviews import FollowUpRequests
 from quota.loading import requests as loading
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import Judge
 from tests.quota.conftest import Quotas
 from tests.world import Tenant
 
@@ -55,14 +55,7 @@ class Journey:
 
     def passes(self, page: Page, name: str) -> None:
         """Judge and picture a page as it stands now."""
-        page.wait_for_load_state("networkidle")
-        page.evaluate("window.scrollTo(0, 0)")  # nothing under the bar at the top
-        screenshot(page, f"journey-{name}-{self.look}")
-        for check in (assert_accessible, assert_no_sideways_scroll):
-            try:
-                check(page)
-            except AssertionError as problem:
-                self.problems.append(f"{name}: {problem}")
+        Judge(page, self.look, self.problems)(f"journey-{name}")
 
     def goes_to(self, page: Page, entry: str) -> None:
         """By the navigation, which a narrow screen keeps behind its menu button."""

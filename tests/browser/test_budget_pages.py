@@ -9,8 +9,7 @@ from playwright.sync_api import Page, expect
 from accounting import budget_rounds
 from accounting.commands.budgets import SetBudget
 from tests.accounting.statements.test_rating import publish
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
-from tests.browser.test_pages import LOOKS, settle
+from tests.browser.inspection import FOUR_LOOKS, LOOKS, Judge, assert_accessible, screenshot
 from tests.world import Tenant, record
 
 DAYS = 100
@@ -47,28 +46,19 @@ def budgeted(acme: Tenant, live_server) -> Tenant:
     return acme
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", FOUR_LOOKS)
 def test_budgets_look_right(new_page, sign_in, budgeted, look):
     page: Page = new_page(**LOOKS[look])
     sign_in(page, budgeted, "fay")
+    judge = Judge(page, look)
     for name, address in {"budgets": "/budgets", "budget-new": "/budgets/new?account=nlp"}.items():
-        page.goto(address)
-        settle(page)
-        screenshot(page, f"{name}-{look}")
-        assert_accessible(page)
-        assert_no_sideways_scroll(page)
+        judge.visit(name, address)
     page.goto("/budgets?account=nlp")
     page.locator("#rows tbody th a").last.click()
     expect(page.locator(".chart svg").first).to_be_visible()
-    settle(page)
-    screenshot(page, f"budget-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
-    page.goto("/showback?account=nlp")
-    settle(page)
-    screenshot(page, f"showback-marked-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
+    judge("budget")
+    judge.visit("showback-marked", "/showback?account=nlp")
+    judge.assert_all_well()
 
 
 def test_a_budget_is_tried_set_and_ended(page, sign_in, budgeted):

@@ -12,15 +12,9 @@ from quota.commands.cycle_decisions import AnswerReview, AskLead
 from quota.commands.cycles import OpenCycle
 from quota.commands.quotas import SetQuota
 from quota.ports import UtilizationFacts, restore_ports, use_ports
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import LOOKS, Judge
 from tests.quota.cycles.conftest import Use
 from tests.world import Tenant
-
-LOOKS = {
-    "wide-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
-    "least-light": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
-}
 
 
 class Board:
@@ -84,57 +78,43 @@ def board(acme: Tenant, live_server) -> Iterator[Board]:
     restore_ports(before)
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["wide-light", "narrow-dark", "least-light"])
 def test_every_state_is_accessible(
     look: str, new_page: Callable[..., Page], sign_in: Callable, board: Board
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, board.place, "rita")
-    problems = []
-
-    def judge(name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        page.evaluate("window.scrollTo(0, 0)")  # nothing under the bar at the top
-        screenshot(page, f"cycle-{name}-{look}")
-        for check in (assert_accessible, assert_no_sideways_scroll):
-            try:
-                check(page)
-            except AssertionError as error:
-                problems.append(str(error))
-
+    judge = Judge(page, look)
     board.run(AskLead(cycle_id=board.cycle_id, question="Do you need 5?", **board.where("vision")))
     board.run(AskLead(cycle_id=board.cycle_id, question="Do you need 40?", **board.where("nlp")))
     board.run(
         AnswerReview(cycle_id=board.cycle_id, text="20 do.", units=20, **board.where("nlp")),
         by="alice",
     )
-    page.goto("/reviews/cycles")
-    judge("list")
-    page.goto("/reviews/cycles/open")
-    judge("open")
+    judge.visit("cycle-list", "/reviews/cycles")
+    judge.visit("cycle-open", "/reviews/cycles/open")
     page.goto(f"{board.address}?show=all")
     page.locator(".tip").first.focus()
     expect(page.locator(".tip-text").first).to_be_visible()
-    judge("grid")
+    judge("cycle-grid")
     row = page.locator("[data-cycle] > li").filter(has_text="serving")
     row.get_by_role("spinbutton").fill("95")
     row.get_by_role("button", name="Set serving in h100").click()
     expect(row).to_contain_text("30 → 95")
-    judge("decided")
+    judge("cycle-decided")
     page.get_by_role("link", name="nlp in h100", exact=True).click()
-    judge("entry")
-    page.goto(f"{board.address}/close")
-    judge("close")
+    judge("cycle-entry")
+    judge.visit("cycle-close", f"{board.address}/close")
     page.get_by_label("Quotas without a decision stay").check()
     page.get_by_role("button", name="Close and apply").click()
     expect(page.get_by_role("alert").first).to_contain_text("Nothing was applied")
-    judge("refused")
+    judge("cycle-refused")
     page.get_by_label("Quotas without a decision stay").check()
     page.get_by_label("Close without the decisions").check()
     page.get_by_role("button", name="Close and apply").click()
     expect(page.get_by_role("heading", level=2, name="What became of the quotas")).to_be_visible()
-    judge("report")
-    assert not problems, "\n\n".join(problems)
+    judge("cycle-report")
+    judge.assert_all_well()
 
 
 def test_a_review_by_keys(page: Page, sign_in: Callable, board: Board):

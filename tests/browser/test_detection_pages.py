@@ -9,18 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from preemption.commands.detections import AcknowledgeDetection
-from tests.browser.conftest import NARROW, WIDE
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
-from tests.browser.test_pages import settle
+from tests.browser.inspection import FOUR_LOOKS, LOOKS, WIDE, Judge, settle
 from tests.preemption.detections.conftest import Detections, prepared
 from tests.world import Tenant, record
-
-LOOKS = {
-    "wide-light": {"viewport": WIDE, "color_scheme": "light"},
-    "wide-dark": {"viewport": WIDE, "color_scheme": "dark"},
-    "narrow-light": {"viewport": NARROW, "color_scheme": "light"},
-    "narrow-dark": {"viewport": NARROW, "color_scheme": "dark"},
-}
 
 
 @pytest.fixture
@@ -70,18 +61,16 @@ def pages(found: Detections) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", FOUR_LOOKS)
 def test_every_page_is_accessible(
     look: str, new_page: Callable[..., Page], sign_in: Callable, found: Detections
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, found.place, "otto")
+    judge = Judge(page, look)
     for name, address in pages(found).items():
-        page.goto(address)
-        settle(page)
-        screenshot(page, f"detections-{name}-{look}")
-        assert_accessible(page)
-        assert_no_sideways_scroll(page)
+        judge.visit(f"detections-{name}", address)
+    judge.assert_all_well()
 
 
 def test_charts_are_drawn(new_page: Callable[..., Page], sign_in: Callable, found: Detections):

@@ -14,9 +14,8 @@ from accounting.commands.exports import (
 )
 from accounting.domain import statements
 from accounting.exports import making
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import FOUR_LOOKS, LOOKS, Judge, assert_accessible, screenshot, settle
 from tests.browser.test_money_pages import charged  # noqa: F401 (fixture)
-from tests.browser.test_pages import LOOKS, settle
 from tests.world import Tenant
 
 
@@ -51,16 +50,14 @@ def exported(charged: Tenant, settings, tmp_path) -> Tenant:  # noqa: F811
     return charged
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", FOUR_LOOKS)
 @pytest.mark.parametrize("name", ["exports", "exports-schedule"])
 def test_exports_look_right(new_page, sign_in, exported, name, look):
     page: Page = new_page(**LOOKS[look])
     sign_in(page, exported, "fay")
-    page.goto("/" + name.replace("-", "/"))
-    settle(page)
-    screenshot(page, f"{name}-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
+    judge = Judge(page, look)
+    judge.visit(name, "/" + name.replace("-", "/"))
+    judge.assert_all_well()
 
 
 def test_a_month_is_exported_from_its_page_and_deleted(page, sign_in, exported):

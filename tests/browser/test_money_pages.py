@@ -11,8 +11,7 @@ from accounting.commands.rates import PriceWish, PublishRateCard
 from accounting.domain import statements
 from quota.commands.quotas import SetQuota
 from tests.accounting.sample_statements import let_small_be_large
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
-from tests.browser.test_pages import LOOKS, settle
+from tests.browser.inspection import FOUR_LOOKS, LOOKS, Judge, assert_accessible, screenshot, settle
 from tests.world import Tenant, record
 
 
@@ -72,16 +71,14 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", FOUR_LOOKS)
 @pytest.mark.parametrize("name", PAGES)
 def test_money_looks_right(new_page, sign_in, charged, name, look):
     page: Page = new_page(**LOOKS[look])
     sign_in(page, charged, "fay")
-    page.goto(PAGES[name])
-    settle(page)
-    screenshot(page, f"{name}-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
+    judge = Judge(page, look)
+    judge.visit(name, PAGES[name])
+    judge.assert_all_well()
 
 
 def test_an_amount_leads_to_its_records(page, sign_in, charged):
@@ -134,7 +131,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", FOUR_LOOKS)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_months_look_right(new_page, sign_in, charged, monkeypatch, name, look):
     now = datetime.now(UTC)
@@ -142,9 +139,7 @@ def test_large_months_look_right(new_page, sign_in, charged, monkeypatch, name, 
     budget_rounds.look(charged.id, now=now - timedelta(minutes=20))
     page: Page = new_page(**LOOKS[look])
     sign_in(page, charged, "fay")
-    page.goto(LARGE[name].format(month=f"{now:%Y-%m}"))
-    settle(page)
+    judge = Judge(page, look)
+    judge.visit(name, LARGE[name].format(month=f"{now:%Y-%m}"))
     expect(page.locator("#main .notice").first).to_contain_text("s of ")
-    screenshot(page, f"{name}-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
+    judge.assert_all_well()

@@ -12,17 +12,8 @@ from notices import preferences, reading
 from notices.preferences import Link
 from notices.queries import notices
 from quota.commands.quotas import SetQuota
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import LOOKS, Judge
 from tests.world import Tenant
-
-LOOKS = {
-    "wide-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "wide-dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "narrow-light": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
-    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
-    "least-light": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
-    "least-dark": {"viewport": {"width": 320, "height": 700}, "color_scheme": "dark"},
-}
 
 
 @pytest.fixture
@@ -53,24 +44,15 @@ def test_pages_of_notices_are_accessible(
     page = new_page(**LOOKS[look])
     sign_in(page, told, "alice")
     link = Link(organization_id=told.id, person_id=told.people["alice"], kind="quota.ending")
-    problems = []
+    judge = Judge(page, look)
     for name, address in {
         "notices": "/notices",
         "notices-empty": "/notices?kind=quota.lapsed",
         "notices-settings": "/notices/settings",
         "notices-mute": f"/notices/mute/{preferences.sign(link)}",
     }.items():
-        answer = page.goto(address)
-        assert answer is not None
-        assert answer.status == 200, f"{address} answered {answer.status}"
-        page.wait_for_load_state("networkidle")
-        screenshot(page, f"{name}-{look}")
-        try:
-            assert_accessible(page)
-            assert_no_sideways_scroll(page)
-        except AssertionError as problem:
-            problems.append(str(problem))
-    assert not problems, "\n\n".join(problems)
+        judge.visit(name, address)
+    judge.assert_all_well()
 
 
 def test_notices_are_read_by_keyboard(page: Page, sign_in: Callable, told: Tenant):

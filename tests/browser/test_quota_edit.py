@@ -9,14 +9,9 @@ from playwright.sync_api import Page, expect
 from quota import wire
 from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import LOOKS, Judge
 from tests.world import Tenant
 
-LOOKS = {
-    "wide-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
-    "least-light": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
-}
 NLP = "/accounts/nlp/quota/h100"
 
 
@@ -51,23 +46,13 @@ def busy(acme: Tenant, live_server) -> Tenant:
     return acme
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["wide-light", "narrow-dark", "least-light"])
 def test_every_state_of_the_forms_is_accessible(
     look: str, new_page: Callable[..., Page], sign_in: Callable, busy: Tenant
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, busy, "otto")
-    problems = []
-
-    def judge(name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        screenshot(page, f"{name}-{look}")
-        try:
-            assert_accessible(page)
-            assert_no_sideways_scroll(page)
-        except AssertionError as problem:
-            problems.append(f"{name}: {problem}")
-
+    judge = Judge(page, look)
     page.goto(NLP)
     page.get_by_label("Guaranteed, units").fill("20")
     page.get_by_label("Expose what runs").check()
@@ -82,8 +67,7 @@ def test_every_state_of_the_forms_is_accessible(
         "pool-open": "/pools/open",
         "flavor-define": "/pools/flavors/new",
     }.items():
-        page.goto(address)
-        judge(name)
+        judge.visit(name, address)
     page.goto(NLP)
     page.get_by_role("link", name="Cancel").click()
     judge("quota-cancel")
@@ -91,7 +75,7 @@ def test_every_state_of_the_forms_is_accessible(
     page.get_by_label("New value").fill("60")
     page.get_by_text("Who was promised what").wait_for()
     judge("pool-edit-refused")
-    assert not problems, "\n\n".join(problems)
+    judge.assert_all_well()
 
 
 def test_by_keys_alone_it_is_tried_as_one_types_and_saved(

@@ -9,13 +9,9 @@ from playwright.sync_api import Page
 from quota import wire
 from quota.commands.admissions import AdmitBatch
 from quota.commands.quotas import SetQuota
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import LOOKS, Judge
 from tests.world import Tenant
 
-LOOKS = {
-    "wide-light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
-    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
-}
 PAGES = {
     "capacity": "/capacity",
     "capacity-pool": "/capacity/h100",
@@ -50,31 +46,18 @@ def busy(acme: Tenant, live_server) -> Tenant:
     return acme
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["wide-light", "narrow-dark"])
 def test_pages_of_quota_are_accessible(
     look: str, new_page: Callable[..., Page], sign_in: Callable, busy: Tenant
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, busy, "otto")
-    problems = []
-
-    def judge(name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        screenshot(page, f"{name}-{look}")
-        try:
-            assert_accessible(page)
-            assert_no_sideways_scroll(page)
-        except AssertionError as problem:
-            problems.append(str(problem))
-
+    judge = Judge(page, look)
     for name, address in PAGES.items():
-        answer = page.goto(address)
-        assert answer is not None
-        assert answer.status == 200, f"{address} answered {answer.status}"
-        judge(name)
+        judge.visit(name, address)
     page.get_by_label("Guaranteed, units").fill("50")
     page.get_by_label("Reason").fill("growth")
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("Not saved yet").wait_for()
     judge("quota-preview")
-    assert not problems, "\n\n".join(problems)
+    judge.assert_all_well()

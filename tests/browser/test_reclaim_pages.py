@@ -15,17 +15,10 @@ from quota.commands.quotas import SetQuota
 from quota.commands.requests import Submit
 from quota.commands.reviews import Approve
 from quota.domain.requests import Terms
-from tests.browser.conftest import NARROW, WIDE
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
-from tests.browser.test_pages import REFLOW, assert_reflow, settle
+from tests.browser.inspection import FOUR_LOOKS, LOOKS, NARROW, Judge, assert_accessible, screenshot
+from tests.browser.test_pages import REFLOW, assert_reflow
 from tests.world import Tenant, record
 
-LOOKS = {
-    "wide-light": {"viewport": WIDE, "color_scheme": "light"},
-    "wide-dark": {"viewport": WIDE, "color_scheme": "dark"},
-    "narrow-light": {"viewport": NARROW, "color_scheme": "light"},
-    "narrow-dark": {"viewport": NARROW, "color_scheme": "dark"},
-}
 PAGES = {
     "board": "/reclaim",
     "board-stage": "/reclaim?stage=demoted&account=research",
@@ -102,25 +95,16 @@ def ask(acme: Tenant, account: str, *, now: datetime) -> None:
     acme.run(approve, by=acme.actor("petra"), now=now, reason="known and bounded")
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", FOUR_LOOKS)
 def test_pages_are_accessible_in_every_look(
     look: str, new_page: Callable[..., Page], sign_in: Callable, place: Tenant
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, place, "otto")
-    problems = []
+    judge = Judge(page, look)
     for name, address in PAGES.items():
-        answer = page.goto(address)
-        assert answer is not None
-        assert answer.status == 200, f"{address} answered {answer.status}"
-        settle(page)
-        screenshot(page, f"reclaim-{name}-{look}")
-        for check in (assert_accessible, assert_no_sideways_scroll):
-            try:
-                check(page)
-            except AssertionError as problem:
-                problems.append(f"{name}: {problem}")
-    assert not problems, "\n\n".join(problems)
+        judge.visit(f"reclaim-{name}", address)
+    judge.assert_all_well()
 
 
 def test_pages_reflow_to_320_pixels(
@@ -137,23 +121,19 @@ def test_a_rule_is_tried_as_it_is_typed(
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, place, "otto")
+    judge = Judge(page, look)
     page.goto("/reclaim/rules/h100/edit")
     page.get_by_label("Threshold, %").fill("30")
     page.get_by_label("Threshold, %").blur()
     expect(page.locator("#preview")).to_contain_text("Nothing is switched on or saved yet.")
-    settle(page)
-    screenshot(page, f"reclaim-rule-tried-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
+    judge("reclaim-rule-tried")
     page.get_by_label("Window").fill("soon")
     page.get_by_label("Window").blur()
     expect(page.locator("#preview")).to_contain_text("Give a length like 72 h")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("alert")).to_contain_text("Window: Give a length like 72 h")
-    settle(page)
-    screenshot(page, f"reclaim-rule-wrong-{look}")
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
+    judge("reclaim-rule-wrong")
+    judge.assert_all_well()
 
 
 def test_a_restore_that_is_refused_says_why(page: Page, sign_in: Callable, place: Tenant):

@@ -12,15 +12,14 @@ from quota.commands.quotas import SetQuota
 from quota.commands.requests import Attach, Comment, SaveDraft, Submit
 from quota.commands.reviews import ApproveLess, AskChanges, Reject
 from quota.domain.requests import Terms
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import (
+    LOOKS,
+    Judge,
+    assert_accessible,
+    assert_no_sideways_scroll,
+    screenshot,
+)
 from tests.world import Tenant
-
-LOOKS = {
-    "wide-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "wide-dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
-    "least-light": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
-}
 
 
 class Team:
@@ -68,27 +67,15 @@ def team(acme: Tenant, live_server) -> Team:
     return Team(acme)
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["wide-light", "wide-dark", "narrow-dark", "least-light"])
 def test_every_state_is_accessible(
     look: str, new_page: Callable[..., Page], sign_in: Callable, team: Team
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, team.place, "alice")
-    problems = []
-
-    def judge(name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        screenshot(page, f"{name}-{look}")
-        try:
-            assert_accessible(page)
-            assert_no_sideways_scroll(page)
-        except AssertionError as problem:
-            problems.append(f"{name}: {problem}")
-
-    page.goto("/requests")
-    judge("requests-empty")
-    page.goto("/requests/new?pool=h100")
-    judge("request-new")
+    judge = Judge(page, look)
+    judge.visit("requests-empty", "/requests")
+    judge.visit("request-new", "/requests/new?pool=h100")
     page.get_by_label("How many units").fill("24")
     page.locator(".verdict").get_by_text("you get it at once").wait_for()
     judge("request-new-fits")
@@ -111,29 +98,23 @@ def test_every_state_is_accessible(
         ),
         by="petra",
     )
-    page.goto(f"/requests/{countered}")
-    judge("request-waiting")
+    judge.visit("request-waiting", f"/requests/{countered}")
     team.run(ApproveLess(request_id=countered, units=40), by="petra", reason="Half is free.")
-    page.goto(f"/requests/{countered}")
-    judge("request-countered")
+    judge.visit("request-countered", f"/requests/{countered}")
     asked = team.ask(50, pool="a100")
     team.run(AskChanges(request_id=asked), by="petra", reason="Until when, really?")
-    page.goto(f"/requests/{asked}/edit")
-    judge("request-again")
+    judge.visit("request-again", f"/requests/{asked}/edit")
     rejected = team.ask(45, pool="a100")
     team.run(Reject(request_id=rejected), by="petra", reason="Not this quarter.")
     team.run(SaveDraft(terms=team.terms(3, purpose="")))
     granted = team.ask(8)
-    page.goto(f"/requests/{granted}")
-    judge("request-granted")
-    page.goto("/requests")
-    judge("requests")
+    judge.visit("request-granted", f"/requests/{granted}")
+    judge.visit("requests", "/requests")
     waiting = team.ask(44, pool="a100")
     page.context.clear_cookies()
     sign_in(page, team.place, "petra")
-    page.goto(f"/requests/{waiting}")
-    judge("request-to-review")
-    assert not problems, "\n".join(problems)
+    judge.visit("request-to-review", f"/requests/{waiting}")
+    judge.assert_all_well()
 
 
 def test_a_lead_gets_units_by_keyboard_alone(page: Page, sign_in: Callable, team: Team):

@@ -16,17 +16,8 @@ from quota.commands.reviews import Reject
 from quota.domain.requests import Terms
 from quota.domain.routing import Policy
 from quota.loading import requests as loading
-from tests.browser.inspection import assert_accessible, assert_no_sideways_scroll, screenshot
+from tests.browser.inspection import LOOKS, Judge, assert_accessible, screenshot
 from tests.world import Tenant, record
-
-LOOKS = {
-    "wide-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "wide-dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "narrow-light": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
-    "narrow-dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
-    "least-light": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
-    "least-dark": {"viewport": {"width": 320, "height": 700}, "color_scheme": "dark"},
-}
 
 
 class Office:
@@ -101,19 +92,8 @@ def test_pages_of_reviewers_are_accessible(
 ):
     page = new_page(**LOOKS[look])
     sign_in(page, office.place, "petra")
-    problems = []
-
-    def judge(name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        screenshot(page, f"{name}-{look}")
-        try:
-            assert_accessible(page)
-            assert_no_sideways_scroll(page)
-        except AssertionError as problem:
-            problems.append(f"{name}: {problem}")
-
-    page.goto("/reviews")
-    judge("reviews-empty")
+    judge = Judge(page, look)
+    judge.visit("reviews-empty", "/reviews")
     office.quota("nlp", 16)
     office.quota("serving", 40)
     office.used()
@@ -122,18 +102,15 @@ def test_pages_of_reviewers_are_accessible(
     first = office.ask(12)
     office.ask(60, account="vision", by="otto")
     office.ask(2, account="serving", by="otto")
-    page.goto("/reviews")
-    judge("reviews")
+    judge.visit("reviews", "/reviews")
     page.get_by_role("link", name="Less than 12 units").click()
     expect(page.locator("#decide-dialog")).to_be_visible()
     judge("reviews-dialog")
-    page.goto(f"/requests/{first}/decide?what=reject")
-    judge("review-decide")
+    judge.visit("review-decide", f"/requests/{first}/decide?what=reject")
     page.get_by_role("button", name="Decide").click()
     expect(page.get_by_text("Say why; the requester reads it.").first).to_be_visible()
     judge("review-decide-refused")
-    page.goto(f"/requests/{first}")
-    judge("review-request")
+    judge.visit("review-request", f"/requests/{first}")
     page.goto("/reviews")
     for box in page.get_by_role("checkbox", name=re.compile("^Select")).all():
         box.check()
@@ -141,16 +118,14 @@ def test_pages_of_reviewers_are_accessible(
     judge("reviews-confirm")
     page.get_by_role("button", name=re.compile("Approve 3 requests")).click()
     judge("reviews-results")
-    page.goto("/reviews/absence")
-    judge("review-absence")
-    page.goto("/reviews/decisions")
-    judge("review-decisions")
+    judge.visit("review-absence", "/reviews/absence")
+    judge.visit("review-decisions", "/reviews/decisions")
     sign_in(page, office.place, "otto")
     page.goto("/settings/requests")
     page.get_by_label("Two approvals from, units").fill("10")
     expect(page.locator("#preview")).to_contain_text("would have gone otherwise")
     judge("request-policy")
-    assert not problems, "\n\n".join(problems)
+    judge.assert_all_well()
 
 
 def test_what_is_missing_is_said_in_the_panel(page: Page, sign_in: Callable, office: Office):
