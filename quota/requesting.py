@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Protocol
 from uuid import UUID
 
 from ledger.errors import Conflict, Denied, Invalid, Refused
@@ -68,29 +69,32 @@ def person_of(unit: Unit) -> UUID:
     return unit.actor.id
 
 
-def locked(
-    unit: Unit,
-    request_id: UUID,
-    *,
-    expected_version: int | None,
-    states: Collection[str],
-    wanted: str,
-) -> Request:
+class Step(Protocol):
+    """A command about one request. `expected_version`: that its author saw; None: whichever."""
+
+    @property
+    def request_id(self) -> UUID | None: ...
+
+    @property
+    def expected_version(self) -> int | None: ...
+
+
+def locked(unit: Unit, step: Step, *, states: Collection[str], wanted: str) -> Request:
     """The request under lock, if it is still where the caller thinks.
 
     Raises:
         NotFound: there is none.
         Conflict: `stale_version`, `request_moved_on`.
     """
-    request = loading.request(unit.organization_id, request_id, lock=True)
+    request = loading.request(unit.organization_id, step.request_id, lock=True)
     if request.state not in states:
         raise moved_on(request.state, wanted=wanted)
-    if expected_version is not None and expected_version != request.version:
+    if step.expected_version is not None and step.expected_version != request.version:
         raise Conflict(
             "stale_version",
             "This request was changed by someone else meanwhile. Reload it and decide again.",
             facts={
-                "expected": expected_version,
+                "expected": step.expected_version,
                 "found": request.version,
                 "state": request.state,
             },

@@ -8,11 +8,10 @@ from uuid import UUID
 
 from ledger.sql import server_cursor
 from ledger.types import RecordedEvent
+from notices.kinds.words import quoted
 from notices.registry import OPERATORS, Draft, Look, Reminder, Someone, kind, leads, reminder
 from notices.steps import AHEAD_DAYS, due_step, in_days
 from quota.cycle_events import CycleAnswered, CycleAsked, CycleClosed, CycleOpened
-
-QUOTED_MAX = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +119,6 @@ def _of(look: Look) -> _Fact:
     return look.facts
 
 
-def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    return f"“{line if len(line) <= QUOTED_MAX else line[: QUOTED_MAX - 1] + '…'}”"
-
-
 @kind(
     "cycle.opened",
     label="A review of quotas is open",
@@ -163,7 +157,7 @@ def cycle_asked(event: RecordedEvent, look: Look) -> Draft | None:
         to=(leads(data.account_id),),
         title=f"{look.who(event)} asks about the quota of {look.name(data.account_id)} on "
         f"{look.name(data.pool_id)}",
-        body=f"{_quoted(data.question)} Your answer goes into the review {fact.name}.",
+        body=f"{quoted(data.question)} Your answer goes into the review {fact.name}.",
         link=("cycle_entry", str(data.cycle_id), str(data.account_id), str(data.pool_id)),
         deadline=fact.deadline,
     )
@@ -186,7 +180,7 @@ def cycle_answered(event: RecordedEvent, look: Look) -> Draft | None:
         to=(Someone(fact.asked_by),),
         title=f"{look.who(event)} answered about {look.name(data.account_id)} on "
         f"{look.name(data.pool_id)}",
-        body=f"{_quoted(data.text)}{needs}",
+        body=f"{quoted(data.text)}{needs}",
         link=("cycle_entry", str(data.cycle_id), str(data.account_id), str(data.pool_id)),
         deadline=fact.deadline,
     )

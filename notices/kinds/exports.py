@@ -47,17 +47,12 @@ def _facts(
 def export_ready(event: RecordedEvent, look: Look) -> Draft | None:
     """The link leads to the list, where one downloads; it needs a sign-in as every page does."""
     data: ExportMade = event.data
-    fact: _Fact = look.facts
-    to = _to(fact, data.account_id)
-    if not to:
-        return None
-    return Draft(
-        to=to,
-        title=f"{fact.month} of {look.name(data.account_id)} is exported as {_file(fact)}",
-        body=f"{data.rows:,} rows, {data.size:,} bytes, SHA-256 {data.digest}. "
+    return _told(
+        look,
+        data.account_id,
+        f"is exported as {_file(look.facts)}",
+        f"{data.rows:,} rows, {data.size:,} bytes, SHA-256 {data.digest}. "
         f"The file can be downloaded until {look.day(data.expires_at)}.",
-        link=("exports",),
-        also_author=True,
     )
 
 
@@ -71,14 +66,24 @@ def export_ready(event: RecordedEvent, look: Look) -> Draft | None:
 def export_failed(event: RecordedEvent, look: Look) -> Draft | None:
     """Why, and where to try again."""
     data: ExportFailed = event.data
+    return _told(
+        look,
+        data.account_id,
+        "could not be exported",
+        f"As {_file(look.facts)}: {data.detail}",
+    )
+
+
+def _told(look: Look, account_id: UUID, became: str, body: str) -> Draft | None:
+    """What became of the export of an account, to those who wait for it, if anybody does."""
     fact: _Fact = look.facts
-    to = _to(fact, data.account_id)
+    to = _to(fact, account_id)
     if not to:
         return None
     return Draft(
         to=to,
-        title=f"{fact.month} of {look.name(data.account_id)} could not be exported",
-        body=f"As {_file(fact)}: {data.detail}",
+        title=f"{fact.month} of {look.name(account_id)} {became}",
+        body=body,
         link=("exports",),
         also_author=True,
     )

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from ledger.sql import server_cursor
 from ledger.types import RecordedEvent
+from notices.kinds.words import units
 from notices.registry import Draft, Look, Someone, kind, leads
 from preemption.events import ActionReported, PlanSettled
 
@@ -106,10 +107,6 @@ def _plans(
     return {event.id: found[event.data.plan_id] for event in events if event.data.plan_id in found}
 
 
-def _units(number: int) -> str:
-    return "1 unit" if number == 1 else f"{number:,} units"
-
-
 def _money(amount: Decimal, currency: str) -> str:
     return f"{amount:,.2f} {currency}"
 
@@ -135,8 +132,8 @@ def job_taken(event: RecordedEvent, look: Look) -> Draft | None:
     account = look.name(data.victim_id)
     return Draft(
         to=(Someone(fact.person_id),),
-        title=f"Job {data.key} gave {_units(data.units)} of {look.name(data.pool_id)} back",
-        body=f"So that another job could run. {_DONE[mode].format(left=_units(data.left))} It held "
+        title=f"Job {data.key} gave {units(data.units)} of {look.name(data.pool_id)} back",
+        body=f"So that another job could run. {_DONE[mode].format(left=units(data.left))} It held "
         f"them as {fact.step}. {cost} The page says by which rule, and how often the job should "
         "save itself.",
         link=("preemption_taken",),
@@ -162,7 +159,7 @@ def account_taken(event: RecordedEvent, look: Look) -> Draft | None:
     jobs = "1 job" if fact.actions == 1 else f"{fact.actions:,} jobs"
     return Draft(
         to=(leads(data.victim_id),),
-        title=f"{account} gave {_units(fact.units)} of {pool} back",
+        title=f"{account} gave {units(fact.units)} of {pool} back",
         body=f"{jobs} so far made room for another; work worth "
         f"{_money(fact.cost, fact.currency)} is lost. The page lists each one with its rule, and "
         "what its scheduler reports.",
@@ -189,14 +186,14 @@ def plan_over(event: RecordedEvent, look: Look) -> Draft | None:
         return None
     pool = look.name(data.pool_id)
     if data.how == "confirmed":
-        title = f"The {_units(fact.units)} of {pool} for job {fact.key} are there"
-        body = f"{_units(fact.given)} were given back and {_units(fact.free_units)} were free. " + (
+        title = f"The {units(fact.units)} of {pool} for job {fact.key} are there"
+        body = f"{units(fact.given)} were given back and {units(fact.free_units)} were free. " + (
             "The job has been admitted." if fact.used_at else "They wait for its admission."
         )
     else:
-        title = f"The plan of {_units(fact.units)} of {pool} for job {fact.key} lapsed"
+        title = f"The plan of {units(fact.units)} of {pool} for job {fact.key} lapsed"
         body = (
-            f"Nobody confirmed it in time; {_units(fact.given)} had been given back and are free "
+            f"Nobody confirmed it in time; {units(fact.given)} had been given back and are free "
             "for everybody. What was not taken is not taken any more. Ask again."
         )
     asker = Someone(fact.asker_id) if fact.asker_id else leads(data.account_id)

@@ -1,6 +1,7 @@
 """Notices about idle guarantees: watched, idle units that left one, restored, gone for good."""
 
 from ledger.types import ActorKind, RecordedEvent
+from notices.kinds.words import units
 from notices.registry import Draft, Look, approvers, kind, leads
 from preemption.domain.reclaim import idle_units
 from preemption.reclaim_events import (
@@ -11,16 +12,12 @@ from preemption.reclaim_events import (
 )
 
 
-def _units(number: int) -> str:
-    return "1 unit" if number == 1 else f"{number:,} units"
-
-
 def _idle(data: GuaranteeWatched) -> str:
     """How much that is, by the use of the watch; nothing where the event did not say."""
     if data.p95 is None or data.in_use is None:
         return ""
-    units = idle_units(guarantee=data.guarantee, p95=data.p95, in_use=data.in_use)
-    return f": {_units(units)} as things stand"
+    idle = idle_units(guarantee=data.guarantee, p95=data.p95, in_use=data.in_use)
+    return f": {units(idle)} as things stand"
 
 
 @kind(
@@ -35,7 +32,7 @@ def watched(event: RecordedEvent, look: Look) -> Draft:
     account, pool = look.name(data.account_id), look.name(data.pool_id)
     return Draft(
         to=(leads(data.account_id),),
-        title=f"{account} uses {data.utilisation:.0%} of {_units(data.guarantee)} on {pool}",
+        title=f"{account} uses {data.utilisation:.0%} of {units(data.guarantee)} on {pool}",
         body=f"If it stays so, the idle part leaves the guarantee{_idle(data)}. Use it, or ask "
         "for a justification that says why it must stay and until when.",
         link=("reclaim_quota", account, pool),
@@ -55,8 +52,8 @@ def demoted(event: RecordedEvent, look: Look) -> Draft:
     account, pool = look.name(data.account_id), look.name(data.pool_id)
     return Draft(
         to=(leads(data.account_id),),
-        title=f"{_units(data.units)} of {pool} left the guarantee of {account}",
-        body=f"{_units(data.guarantee)} stay guaranteed. Nothing that runs was touched, and "
+        title=f"{units(data.units)} of {pool} left the guarantee of {account}",
+        body=f"{units(data.guarantee)} stay guaranteed. Nothing that runs was touched, and "
         "what left may still be borrowed where it is free. A lead can have it restored until the "
         "deadline, if the pool can promise it then.",
         link=("reclaim_quota", account, pool),
@@ -79,7 +76,7 @@ def settled(event: RecordedEvent, look: Look) -> Draft:
     what = "are guaranteed again" if isinstance(data, GuaranteeRestored) else "do not come back"
     return Draft(
         to=(leads(data.account_id), approvers(data.account_id)),
-        title=f"{account} on {pool}: {_units(data.units)} {what}",
-        body=f"{account} has {_units(data.guarantee)} guaranteed now. Decided by {who}.",
+        title=f"{account} on {pool}: {units(data.units)} {what}",
+        body=f"{account} has {units(data.guarantee)} guaranteed now. Decided by {who}.",
         link=("reclaim_quota", account, pool),
     )

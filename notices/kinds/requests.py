@@ -7,6 +7,7 @@ to review what was withdrawn meanwhile.
 from ledger.instants import on_clock
 from ledger.types import ActorKind, RecordedEvent
 from notices.kinds.request_facts import RequestFact, fact_of, facts
+from notices.kinds.words import quoted
 from notices.registry import Draft, Look, Someone, kind
 from quota.request_events import (
     DelegationEnded,
@@ -29,14 +30,12 @@ from quota.request_events import (
     RequestSubmitted,
 )
 
-QUOTED_MAX = 300
-
 
 def _people(ids) -> tuple[Someone, ...]:
     return tuple(Someone(person_id) for person_id in ids)
 
 
-def _to_reviewers(event: RecordedEvent, look: Look, *, title: str, body: str) -> Draft | None:
+def _to_reviewers(look: Look, *, title: str, body: str) -> Draft | None:
     """To those who may still decide; None when there is nothing to decide any more."""
     fact: RequestFact | None = look.facts
     if fact is None or fact.state != "submitted":
@@ -50,21 +49,13 @@ def _to_reviewers(event: RecordedEvent, look: Look, *, title: str, body: str) ->
     )
 
 
-def _to_authors(event: RecordedEvent, look: Look, *, title: str, body: str) -> Draft | None:
+def _to_authors(look: Look, *, title: str, body: str) -> Draft | None:
     fact: RequestFact | None = look.facts
     if fact is None:
         return None
     return Draft(
         to=_people(fact.author_ids), title=title, body=body, link=("request", str(fact.id))
     )
-
-
-def _quoted(text: str) -> str:
-    """What somebody wrote, shortened; nothing for nothing."""
-    line = " ".join(text.split())
-    if not line:
-        return ""
-    return f"“{line if len(line) <= QUOTED_MAX else line[: QUOTED_MAX - 1] + '…'}”"
 
 
 @kind(
@@ -84,10 +75,9 @@ def request_waiting(event: RecordedEvent, look: Look) -> Draft | None:
         "account any more. Another person has to approve instead. ",
     }.get(type(event.data), "")
     return _to_reviewers(
-        event,
         look,
         title=f"{fact.requester} asks for {fact.what(look)}",
-        body=f"{again}{_quoted(fact.purpose)}".strip() or "No purpose was given.",
+        body=f"{again}{quoted(fact.purpose)}".strip() or "No purpose was given.",
     )
 
 
@@ -102,11 +92,10 @@ def request_due(event: RecordedEvent, look: Look) -> Draft | None:
     """To reviewers, with the deadline."""
     fact = fact_of(look)
     return _to_reviewers(
-        event,
         look,
         title=f"Still waiting: {fact.requester} asks for {fact.what(look)}",
         body="Nobody has decided yet. After the deadline, others are asked as well. "
-        f"{_quoted(fact.purpose)}".strip(),
+        f"{quoted(fact.purpose)}".strip(),
     )
 
 
@@ -123,18 +112,16 @@ def request_escalated(event: RecordedEvent, look: Look) -> Draft | None:
     fact = fact_of(look)
     if isinstance(event.data, RequestPassedOn):
         return _to_reviewers(
-            event,
             look,
             title=f"{fact.requester} asks for {fact.what(look)}",
             body="Those who were asked may no longer decide it, so you are asked. "
-            f"{_quoted(fact.purpose)}".strip(),
+            f"{quoted(fact.purpose)}".strip(),
         )
     return _to_reviewers(
-        event,
         look,
         title=f"Overdue: {fact.requester} asks for {fact.what(look)}",
         body=f"The deadline {look.day(event.data.missed_at)} passed without a decision, so more "
-        f"people are asked. {_quoted(fact.purpose)}".strip(),
+        f"people are asked. {quoted(fact.purpose)}".strip(),
     )
 
 
@@ -157,7 +144,7 @@ def request_answer(event: RecordedEvent, look: Look) -> Draft | None:
     else:
         title = f"{look.who(event)} asks about your request: {fact.what(look)}"
         body = "Change the request and hand it in again, or withdraw it."
-    return _to_authors(event, look, title=title, body=f"{body} {_quoted(event.reason)}".strip())
+    return _to_authors(look, title=title, body=f"{body} {quoted(event.reason)}".strip())
 
 
 @kind(
@@ -179,10 +166,9 @@ def request_granted(event: RecordedEvent, look: Look) -> Draft | None:
     who = "" if event.actor_kind == ActorKind.SYSTEM else f" {look.who(event)} decided."
     units = getattr(event.data, "units", None)
     return _to_authors(
-        event,
         look,
         title=f"Granted: {fact.what(look, units=units)}",
-        body=f"{when}{who} {_quoted(event.reason)}".strip(),
+        body=f"{when}{who} {quoted(event.reason)}".strip(),
     )
 
 
@@ -197,10 +183,9 @@ def request_rejected(event: RecordedEvent, look: Look) -> Draft | None:
     """To those who asked, with the reason."""
     fact = fact_of(look)
     return _to_authors(
-        event,
         look,
         title=f"Rejected: {fact.what(look)}",
-        body=f"{look.who(event)} decided. {_quoted(event.reason)}".strip(),
+        body=f"{look.who(event)} decided. {quoted(event.reason)}".strip(),
     )
 
 
@@ -234,7 +219,6 @@ def request_lapsed(event: RecordedEvent, look: Look) -> Draft | None:
     """To those who asked."""
     fact = fact_of(look)
     return _to_authors(
-        event,
         look,
         title=f"Not decided in time: {fact.what(look)}",
         body="The time it was asked for is over. Ask again if you still need it.",
@@ -252,10 +236,9 @@ def request_reclaimed(event: RecordedEvent, look: Look) -> Draft | None:
     """To those who asked."""
     fact = fact_of(look)
     return _to_authors(
-        event,
         look,
         title=f"Taken back: {fact.what(look)}",
-        body=f"It was not used. {_quoted(event.reason)}".strip(),
+        body=f"It was not used. {quoted(event.reason)}".strip(),
     )
 
 
@@ -272,7 +255,7 @@ def request_mentioned(event: RecordedEvent, look: Look) -> Draft | None:
     return Draft(
         to=_people(event.data.mentioned_ids),
         title=f"{look.who(event)} mentioned you: {fact.what(look)}",
-        body=_quoted(event.data.text),
+        body=quoted(event.data.text),
         link=("request", str(fact.id)),
     )
 
@@ -291,7 +274,7 @@ def request_commented(event: RecordedEvent, look: Look) -> Draft | None:
     return Draft(
         to=_people(one for one in fact.author_ids if one not in mentioned),
         title=f"{look.who(event)} about your request: {fact.what(look)}",
-        body=_quoted(event.data.text),
+        body=quoted(event.data.text),
         link=("request", str(fact.id)),
     )
 

@@ -29,40 +29,32 @@ Version = Annotated[int, Meta(ge=0, le=2**53)]
 Note = Annotated[str, Meta(max_length=500, pattern=NO_NUL)]
 
 
-class NewRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class _RequestTerms(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    account: Name
+    pool: Name
+    kind: RequestKind
+    units: RequestUnits | None = None
+    starts_at: Instant | None = None
+    ends_at: Instant | None = None
+    workload: WorkloadKind = "other"
+    tier: Tier = "guaranteed"
+    purpose: Purpose = ""
+    budget: Decimal | None = None
+    to_account: Name | None = None
+
+
+class NewRequest(_RequestTerms, forbid_unknown_fields=True, kw_only=True):
     """What is asked. `units` by kind: `new` the guarantee, `raise` and `boost` so many more,
     `lower` so many fewer, `ceiling` how far to borrow, `transfer` so many to `to_account`;
     `extension` and `justification` have none. `budget`: the most the whole period may cost, in the
     organization's currency. `draft` keeps it as its author's own and asks nobody."""
 
-    account: Name
-    pool: Name
-    kind: RequestKind
-    units: RequestUnits | None = None
-    starts_at: Instant | None = None
-    ends_at: Instant | None = None
-    workload: WorkloadKind = "other"
-    tier: Tier = "guaranteed"
-    purpose: Purpose = ""
-    budget: Decimal | None = None
-    to_account: Name | None = None
     draft: bool = False
 
 
-class RequestTrial(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class RequestTrial(_RequestTerms, forbid_unknown_fields=True, kw_only=True):
     """What would be asked, as in `NewRequest`. `request`: of one that is handed in again."""
 
-    account: Name
-    pool: Name
-    kind: RequestKind
-    units: RequestUnits | None = None
-    starts_at: Instant | None = None
-    ends_at: Instant | None = None
-    workload: WorkloadKind = "other"
-    tier: Tier = "guaranteed"
-    purpose: Purpose = ""
-    budget: Decimal | None = None
-    to_account: Name | None = None
     request: UUID | None = None
 
 

@@ -80,13 +80,7 @@ class DiscardDraft:
 @handles(DiscardDraft, permission=TAKE_PART)
 def discard_draft(command: DiscardDraft, unit: Unit) -> RequestAnswer:
     """Only what was never handed in."""
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states={State.DRAFT},
-        wanted="discarded",
-    )
+    request = locked(unit, command, states={State.DRAFT}, wanted="discarded")
     _check_own_draft(unit, request)
     return answer(tell(unit, request, ev.RequestDiscarded))
 
@@ -139,13 +133,7 @@ def _editable(command: SaveDraft | Submit, unit: Unit, *, wanted: str) -> Reques
     """The request that is written on; None: a new one."""
     if command.request_id is None:
         return None
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states=EDITABLE,
-        wanted=wanted,
-    )
+    request = locked(unit, command, states=EDITABLE, wanted=wanted)
     if request.state == State.DRAFT:
         _check_own_draft(unit, request)
         return request
@@ -194,13 +182,7 @@ def withdraw(command: Withdraw, unit: Unit) -> RequestAnswer:
     seen = loading.request(unit.organization_id, command.request_id)
     if seen.state == State.APPROVED:
         open_books(unit, (seen.pool_id,))
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states=WITHDRAWABLE,
-        wanted="withdrawn",
-    )
+    request = locked(unit, command, states=WITHDRAWABLE, wanted="withdrawn")
     author = check_requesting_side(unit, request)
     if request.state != seen.state:
         # It was approved a moment ago: the pool of its change would have to be locked first.
@@ -229,13 +211,7 @@ def accept_counter(command: AcceptCounter, unit: Unit) -> RequestAnswer:
     """The offer counts as its author's approval; if no other is needed, the quota stands."""
     seen = loading.request(unit.organization_id, command.request_id)
     books = open_books(unit, (seen.pool_id,))
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states={State.COUNTERED},
-        wanted="accepted",
-    )
+    request = locked(unit, command, states={State.COUNTERED}, wanted="accepted")
     author = check_requesting_side(unit, request)
     _check_not_offered_by(unit, request, author)
     terms = with_counter(request)

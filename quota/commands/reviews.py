@@ -51,13 +51,7 @@ def approve(command: Approve, unit: Unit) -> RequestAnswer:
     the first of two words: it counts only while who gave it may still review."""
     seen = loading.request(unit.organization_id, command.request_id)
     books = open_books(unit, (seen.pool_id,))
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states={State.SUBMITTED},
-        wanted="approved",
-    )
+    request = locked(unit, command, states={State.SUBMITTED}, wanted="approved")
     word = reviewer(unit, request)
     request, reasons = without_void(unit, request)
     if request.approvals_missing > 1:
@@ -81,13 +75,7 @@ def approve_less(command: ApproveLess, unit: Unit) -> RequestAnswer:
     """An offer must be one that could be kept now; it waits for the requester's word."""
     seen = loading.request(unit.organization_id, command.request_id)
     books = open_books(unit, (seen.pool_id,))
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states={State.SUBMITTED},
-        wanted="answered with an offer",
-    )
+    request = locked(unit, command, states={State.SUBMITTED}, wanted="answered with an offer")
     word = reviewer(unit, request)
     terms = request.terms
     units = terms.units if command.units is None else command.units
@@ -150,13 +138,7 @@ def reject(command: Reject, unit: Unit) -> RequestAnswer:
 
 def _say(command: AskChanges | Reject, unit: Unit, event_type, *, states, wanted) -> RequestAnswer:
     check_reason(unit)
-    request = locked(
-        unit,
-        command.request_id,
-        expected_version=command.expected_version,
-        states=states,
-        wanted=wanted,
-    )
+    request = locked(unit, command, states=states, wanted=wanted)
     # Who approved first may still change their mind.
     word = reviewer(unit, replace(request, approvals=()))
     return answer(tell(unit, request, event_type, **word))
