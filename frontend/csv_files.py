@@ -1,9 +1,11 @@
-"""CSV files that are sent as they are made, and that no spreadsheet takes for a program. Pure."""
+"""CSV files that are sent as they are made, and that no spreadsheet takes for a program."""
 
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from django.http import StreamingHttpResponse
 
 from accounting.domain.exports import guarded
 
@@ -29,3 +31,12 @@ def lines(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]
             buffer.seek(0)
             buffer.truncate()
     yield buffer.getvalue().encode()
+
+
+def download(
+    name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> StreamingHttpResponse:
+    """The answer that sends a file; `name` holds no quotation mark."""
+    answer = StreamingHttpResponse(lines(head, rows), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer

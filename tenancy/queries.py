@@ -271,15 +271,7 @@ def person(organization_id: UUID, person_id: UUID) -> PersonRow:
     Raises:
         NotFound: no such person.
     """
-    with server_cursor() as cursor:
-        row = cursor.execute(
-            "SELECT id, name, display_name, email FROM tenancy_person "
-            "WHERE organization_id = %b AND id = %b",
-            (organization_id, person_id),
-        ).fetchone()
-    if row is None:
-        raise NotFound("person_unknown", "There is no such person.", field="person")
-    return PersonRow(*row)
+    return _person("id = %b", organization_id, person_id)
 
 
 def person_by_name(organization_id: UUID, name: str) -> PersonRow:
@@ -288,11 +280,15 @@ def person_by_name(organization_id: UUID, name: str) -> PersonRow:
     Raises:
         NotFound: no such person.
     """
+    return _person("name = %b", organization_id, name)
+
+
+def _person(condition: str, organization_id: UUID, value: UUID | str) -> PersonRow:
     with server_cursor() as cursor:
         row = cursor.execute(
             "SELECT id, name, display_name, email FROM tenancy_person "
-            "WHERE organization_id = %b AND name = %b",
-            (organization_id, name),
+            f"WHERE organization_id = %b AND {condition}",
+            (organization_id, value),
         ).fetchone()
     if row is None:
         raise NotFound("person_unknown", "There is no such person.", field="person")

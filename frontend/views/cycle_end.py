@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_safe
 
-from frontend.csv_files import lines
+from frontend.csv_files import download
 from frontend.errors import said
 from frontend.forms.cycles import CloseForm
 from frontend.forms.sending import Sent, form_status, send
@@ -127,12 +127,8 @@ def cycle_report(request: PageRequest, cycle_id: str) -> HttpResponse:
     here = request.page
     with scope.reading(here.id):
         row, who = cycle_of(request, cycle_id)
-    answer = StreamingHttpResponse(
-        lines(HEAD, _rows(request, row, who)), content_type="text/csv; charset=utf-8"
-    )
     name = f"review-{slugify(row.name) or 'cycle'}-{row.opened_at:%Y-%m-%d}.csv"
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    return download(name, HEAD, _rows(request, row, who))
 
 
 def _rows(request: PageRequest, row: CycleRow, who: Viewer) -> Iterator[tuple[Any, ...]]:

@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from frontend import detection_charts, parameters
-from frontend.csv_files import lines as csv_lines
+from frontend.csv_files import download
 from frontend.detection_words import KINDS, STATES, Line, line, why
 from frontend.forms.detections import AcknowledgeForm, ReleaseForm
 from frontend.forms.sending import Sent, form_status, send
@@ -111,12 +111,7 @@ def detections_csv(request: PageRequest) -> HttpResponse:
     here = request.page
     with scope.reading(here.id):
         asked = _asked(request)
-    answer = StreamingHttpResponse(
-        csv_lines(HEAD, _file(here, asked)), content_type="text/csv; charset=utf-8"
-    )
-    name = f"detections-{here.today.isoformat()}.csv"
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    return download(f"detections-{here.today.isoformat()}.csv", HEAD, _file(here, asked))
 
 
 @require_safe

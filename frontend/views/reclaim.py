@@ -8,12 +8,12 @@ from typing import Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from frontend import parameters, reclaim_words
-from frontend.csv_files import lines
+from frontend.csv_files import download
 from frontend.pages import Page, PageRequest, page, render
 from frontend.reclaim_words import Next
 from frontend.views.capacity import readable
@@ -123,11 +123,7 @@ def reclaim_csv(request: PageRequest) -> HttpResponse:
     with scope.reading(here.id):
         asked = _asked(request)
         rules = loading.rules(here.id)
-    answer = StreamingHttpResponse(
-        lines(HEAD, _file(here, asked.chosen, rules)), content_type="text/csv; charset=utf-8"
-    )
-    answer["Content-Disposition"] = f'attachment; filename="reclaim-{here.today.isoformat()}.csv"'
-    return answer
+    return download(f"reclaim-{here.today.isoformat()}.csv", HEAD, _file(here, asked.chosen, rules))
 
 
 def account_seen(here: Page, name: str) -> AccountRow:

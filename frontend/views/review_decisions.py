@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from frontend import parameters, request_words
-from frontend.csv_files import lines
+from frontend.csv_files import download
 from frontend.full_names import called_by_name
 from frontend.pages import Page, PageRequest, page, render
 from ledger import scope
@@ -93,12 +93,8 @@ def decision_file(request: PageRequest) -> HttpResponse:
     start = parameters.start_of(since, here.zone)
     # What is decided while the file is on its way belongs to the next one.
     end = min(parameters.start_of(until + timedelta(days=1), here.zone), here.now)
-    answer = StreamingHttpResponse(
-        lines(HEAD, _rows(here, start, end, accounts)), content_type="text/csv; charset=utf-8"
-    )
     name = f"decisions-{since.isoformat()}-{until.isoformat()}.csv"
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    return download(name, HEAD, _rows(here, start, end, accounts))
 
 
 def _rows(
