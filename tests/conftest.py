@@ -122,3 +122,17 @@ def rounds(monkeypatch) -> list[list[bytes]]:
 
     monkeypatch.setattr(trips, "_round", noted)
     return found
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement sent to PostgreSQL, also those that do not go through Django's cursor."""
+    sent: list[str] = []
+    plain = psycopg.Cursor.execute
+
+    def execute(cursor, query, *args, **kwargs):
+        sent.append(str(query))
+        return plain(cursor, query, *args, **kwargs)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
+    return sent

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import psycopg
 import pytest
 from django.test import Client
 
@@ -29,17 +28,3 @@ def browse(db: None) -> Callable[[Tenant, str], Client]:
         return client
 
     return sign_in
-
-
-@pytest.fixture
-def statements(monkeypatch):
-    """Every statement sent to PostgreSQL, also those that do not go through Django's cursor."""
-    sent: list[str] = []
-    plain = psycopg.Cursor.execute
-
-    def execute(cursor, query, *args, **kwargs):
-        sent.append(str(query))
-        return plain(cursor, query, *args, **kwargs)
-
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
-    return sent

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 
-import psycopg
 import pytest
 
 from ledger import scope
@@ -80,14 +79,7 @@ def test_the_grid_has_the_use_of_every_quota_and_says_unknown(table, browse):
     assert ">nothing<" in grid and "unknown" in grid
 
 
-def test_the_grid_costs_the_same_whatever_it_shows(table, browse, monkeypatch):
-    sent: list[str] = []
-    plain = psycopg.Cursor.execute
-
-    def execute(cursor, query, *args, **kwargs):
-        sent.append(str(query))
-        return plain(cursor, query, *args, **kwargs)
-
+def test_the_grid_costs_the_same_whatever_it_shows(table, browse, statements):
     rita = browse(table.place, "rita")
     few = page_of(table, table.open("research")) + "?show=all"
     for number in range(9):
@@ -95,12 +87,12 @@ def test_the_grid_costs_the_same_whatever_it_shows(table, browse, monkeypatch):
         table.quotas.set(f"team-{number}", 1)
     many = page_of(table, table.open("root")) + "?show=all"
     rita.get(few)
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
+    statements.clear()
     rita.get(few)
-    first = len(sent)
-    sent.clear()
+    first = len(statements)
+    statements.clear()
     rita.get(many)
-    assert len(sent) == first < 40
+    assert len(statements) == first < 40
     assert table.use.asked == 2 + 3
 
 

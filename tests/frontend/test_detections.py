@@ -10,11 +10,9 @@ import pytest
 from ledger import scope
 from notices import reading
 from notices.models import Notice
-from tests.notices.conftest import statements
 from tests.preemption.detections.conftest import Detections, prepared
 from tests.world import NOW
 
-__all__ = ("statements",)
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 

@@ -3,6 +3,8 @@
 from dataclasses import fields
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from frontend.history import sentence
 from ledger.queries import EventRow
 
@@ -44,3 +46,20 @@ def test_a_quota_is_told_as_a_whole():
     )
     lent = told("quota.set", quota={"guaranteed": 4}, lender_id=lender, borrower_id=lender)
     assert lent.endswith("set: 4 guaranteed, by a change of 01a22905…")
+
+
+@pytest.mark.parametrize(
+    ("kind", "units", "said"),
+    [
+        ("allocation.started", 1, "… runs with 1 unit of 01a22905…, spot"),
+        ("allocation.started", 11, "… runs with 11 units of 01a22905…, spot"),
+        ("allocation.expired", 1, "expired with 1 spot unit of 01a22905…"),
+        ("allocation.preempted", 1, "1 spot unit of 01a22905… taken back"),
+        ("reclaim.demoted", 1, "1 idle unit left the guarantee"),
+        ("reclaim.demoted", 2, "2 idle units left the guarantee"),
+    ],
+)
+def test_one_is_told_as_one(kind, units, said):
+    some = "01a22905-09f7-7788-a3a8-96a7db4b5849"
+    ids = {name: some for name in ("allocation_id", "account_id", "pool_id")}
+    assert said in told(kind, units=units, tier="spot", **ids)

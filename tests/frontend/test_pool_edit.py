@@ -51,7 +51,7 @@ def test_a_stale_pool_form_is_not_saved(busy, otto):
     mine = {"what": "unavailable", "version": version}
     assert save(otto, "/capacity/h100/edit", value="5", **mine).status_code == 302
     page = save(otto, "/capacity/h100/edit", value="6", **mine)
-    assert page.status_code == 409 and "5 units of pool h100 are unavailable" in text(page)
+    assert page.status_code == 409 and "Pool h100 now has 5 units unavailable" in text(page)
 
 
 def test_a_pool_of_a_new_flavor_is_opened(busy, otto):

@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 
-import psycopg
 import pytest
 
 from ledger import scope
@@ -274,20 +273,6 @@ def test_another_tenants_operator_finds_nothing(busy, globex, browse, address):
     client = browse(globex, "charlie")
     assert client.get(address).status_code == 404
     assert client.post(address, {"guaranteed": "1", "step": "save"}).status_code == 404
-
-
-@pytest.fixture
-def statements(monkeypatch):
-    """Every statement sent to PostgreSQL, also those that do not go through Django's cursor."""
-    sent: list[str] = []
-    plain = psycopg.Cursor.execute
-
-    def execute(cursor, query, *args, **kwargs):
-        sent.append(str(query))
-        return plain(cursor, query, *args, **kwargs)
-
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
-    return sent
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import csv
 import io
-import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from django.db import connection
+from django.test import Client
 
 from ledger.errors import Refused
 from quota.commands.requests import Attach, Comment, SaveDraft, Submit
@@ -15,6 +15,7 @@ from tests import world
 from tests.frontend.forms import text
 from tests.frontend.test_review_pages import decision, page
 from tests.quota.requests.conftest import staffed
+from tests.races import became
 from tests.world import NOW
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) {{ 7*7 }}"
@@ -27,24 +28,12 @@ def test_two_approvers_on_two_pages_provision_once(transactional_db, browse):
     address = f"/requests/{it.request_id}/decide"
     clients = [browse(desk.place, name) for name in ("petra", "rita", "rolf")]
     forms = [decision(page(client, address)) for client in clients]
-    answers: list[tuple[int, str]] = []
-    start = threading.Barrier(len(clients))
 
-    def press(number: int) -> None:
-        try:
-            start.wait()
-            answer = clients[number].post(
-                address, forms[number] | {"what": "approve", "step": "save", "reason": "ok"}
-            )
-            answers.append((answer.status_code, answer.content.decode()))
-        finally:
-            connection.close()
+    def press(client: Client, form: dict) -> tuple[int, str]:
+        answer = client.post(address, form | {"what": "approve", "step": "save", "reason": "ok"})
+        return answer.status_code, answer.content.decode()
 
-    threads = [threading.Thread(target=press, args=(number,)) for number in range(len(clients))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = became(partial(press, *one) for one in zip(clients, forms, strict=True))
     codes = sorted(code for code, _ in answers)
     assert codes == [302, 409, 409], answers
     late = next(said for code, said in answers if code == 409)

@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 
-import psycopg
 import pytest
 
 from quota.commands.quotas import SetQuota
@@ -373,15 +372,7 @@ def test_several_that_are_not_yours_are_no_way_in(desk, browse, globex):
     assert desk.request(it).state == "submitted"
 
 
-def test_statements_stay_the_same_however_many_wait(desk, browse, monkeypatch):
-    sent: list[str] = []
-    plain = psycopg.Cursor.execute
-
-    def execute(cursor, query, *args, **kwargs):
-        sent.append(str(query))
-        return plain(cursor, query, *args, **kwargs)
-
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
+def test_statements_stay_the_same_however_many_wait(desk, browse, statements):
     it = desk.ask("nlp", 2)
     petra = browse(desk.place, "petra")
     counts = []
@@ -390,8 +381,8 @@ def test_statements_stay_the_same_however_many_wait(desk, browse, monkeypatch):
             desk.ask("nlp" if number % 2 else "vision", 2, by="alice" if number % 2 else "otto")
         page(petra)
         for address in ("/reviews", f"/requests/{it.request_id}/decide"):
-            sent.clear()
+            statements.clear()
             page(petra, address)
-            counts.append(len(sent))
+            counts.append(len(statements))
     assert counts[0] >= counts[2] and counts[1] >= counts[3], counts
     assert max(counts) <= 70, counts

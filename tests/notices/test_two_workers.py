@@ -1,18 +1,17 @@
 """Four workers do everything at the same instant: each notice is made once and mailed once."""
 
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.core import mail
-from django.db import connection
 
 from ledger import scope
 from ledger.sql import server_cursor
 from notices import letters, reading
 from quota.commands.quotas import SetQuota
 from tests import world
+from tests.ledger.sample import together
 from tests.notices.test_mails import states, tell
 from tests.notices.test_reading import told
 from tests.world import NOW, Tenant
@@ -36,25 +35,9 @@ def place(transactional_db) -> Tenant:
 
 def at_once(work: Callable[[], object]) -> None:
     """Do the same in WORKERS threads that start together; an error of one is an error of all."""
-    start = threading.Barrier(WORKERS)
-    errors: list[Exception] = []
-
-    def run() -> None:
-        try:
-            start.wait()
-            work()
-        except Exception as error:  # noqa: BLE001  # raised again below
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run) for _ in range(WORKERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+    for outcome in together([work] * WORKERS):
+        if isinstance(outcome, Exception):
+            raise outcome
 
 
 def test_events_are_told_once(place):

@@ -1,12 +1,10 @@
 """Two writers and the last units of a pool: exactly one gets them."""
 
-import threading
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from ledger import scope, verification
-from ledger.errors import DomainError
 from ledger.execution import Context, execute
 from ledger.types import SYSTEM
 from quota.commands.pools import ResizePool
@@ -14,6 +12,7 @@ from quota.commands.quotas import SetQuota
 from quota.queries import quotas as queries
 from tenancy.commands.accounts import ArchiveAccount, MoveAccount
 from tests import world
+from tests.races import became
 from tests.world import NOW, Tenant
 
 
@@ -24,28 +23,13 @@ def place(transactional_db) -> Tenant:
 
 def at_once(place: Tenant, *commands) -> list[str]:
     """What became of commands that start together."""
-    answers: list[str] = [""] * len(commands)
-    start = threading.Barrier(len(commands))
+    context = Context(organization_id=place.id, actor=SYSTEM, now=NOW, reason="race")
 
-    def work(number: int) -> None:
-        try:
-            start.wait()
-            execute(
-                commands[number],
-                Context(organization_id=place.id, actor=SYSTEM, now=NOW, reason="race"),
-            )
-            answers[number] = "done"
-        except DomainError as error:
-            answers[number] = error.code
-        finally:
-            connection.close()
+    def run(command) -> str:
+        execute(command, context)
+        return "done"
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(commands))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
+    return became(partial(run, command) for command in commands)
 
 
 def grant(place: Tenant, account: str, units: int, carve: str | None = None) -> SetQuota:

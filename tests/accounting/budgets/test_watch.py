@@ -1,6 +1,5 @@
 """Budgets speak up: once, by whoever looks, and to those who can do something."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
-from django.db import connection
 
 from accounting import tasks
 from accounting.commands.budgets import ChangeBudget
@@ -24,6 +22,7 @@ from notices.queries import notices
 from tests import world
 from tests.accounting.budgets.sample_budgets import SINCE, budget, look, spend
 from tests.notices.test_reading import told
+from tests.races import became
 from tests.world import NOW, Tenant, record
 
 HOUR = timedelta(hours=1)
@@ -192,24 +191,7 @@ def test_two_workers_have_one_effect(transactional_db):
     it = world.acme()
     spend(it)
     made = budget(it, amount="10000")
-    start = threading.Barrier(3)
-    counts, errors = [], []
-
-    def work() -> None:
-        try:
-            start.wait()
-            counts.append(look(it))
-        except Exception as error:  # noqa: BLE001  # raised again below
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    counts = became([lambda: look(it)] * 3)
     assert sum(counts) == 4
     assert len(alerts(it, made)) == 4
 

@@ -18,11 +18,8 @@ from preemption.commands.detections import (
 )
 from quota.commands.quotas import SetQuota
 from tests.accounting import sample_rates
-from tests.notices.conftest import statements
 from tests.quota.allocations.conftest import Jobs
 from tests.world import NOW, Tenant, record
-
-__all__ = ("statements",)
 
 
 class Detections:

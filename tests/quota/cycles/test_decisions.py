@@ -1,9 +1,8 @@
 """Who decides what in a cycle, again and at once; the lead's word; what cannot be."""
 
-import threading
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from ledger import scope, verification
 from ledger.errors import Conflict, DomainError, Invalid, NotFound, Refused
@@ -11,6 +10,7 @@ from quota.commands.cycle_decisions import DecideCycle
 from quota.commands.cycles import CancelCycle
 from quota.models import CycleEntry
 from tests.quota.cycles.conftest import DAY
+from tests.races import became
 from tests.world import NOW
 
 
@@ -36,23 +36,12 @@ def test_who_comes_later_is_told_who_decided_meanwhile(table):
 @pytest.mark.django_db(transaction=True)
 def test_two_at_once_one_is_told(table):
     it = table.open()
-    barrier, told = threading.Barrier(2), []
 
-    def decide(by: str, units: int) -> None:
-        try:
-            barrier.wait(10)
-            table.decide(it, "nlp", "set", units, by=by, expected_version=0)
-            told.append("done")
-        except DomainError as error:
-            told.append(error.code)
-        finally:
-            connection.close()
+    def decide(by: str, units: int) -> str:
+        table.decide(it, "nlp", "set", units, by=by, expected_version=0)
+        return "done"
 
-    threads = [threading.Thread(target=decide, args=one) for one in (("petra", 11), ("rita", 12))]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(30)
+    told = became([partial(decide, "petra", 11), partial(decide, "rita", 12)])
     assert sorted(told) == ["decided_meanwhile", "done"]
     assert table.entry(it, "nlp").version == 1
     assert verification.verify(table.place.id).clean

@@ -1,38 +1,25 @@
 """Closing while others decide, close, give quota away: one order, nothing half done."""
 
-import threading
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from ledger import verification
-from ledger.errors import DomainError
 from quota.commands.cycles import OpenQuarterlyCycle
 from tests.quota.cycles.test_opening import NEW_YEAR, cycles
+from tests.races import became
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(*jobs) -> list[str]:
     """What became of each job, run at the same time; the code of its error, or `done`."""
-    barrier, told = threading.Barrier(len(jobs)), [""] * len(jobs)
 
-    def run(number: int, job) -> None:
-        try:
-            barrier.wait(10)
-            job()
-            told[number] = "done"
-        except DomainError as error:
-            told[number] = error.code
-        finally:
-            connection.close()
+    def run(job) -> str:
+        job()
+        return "done"
 
-    threads = [threading.Thread(target=run, args=one) for one in enumerate(jobs)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(30)
-    return told
+    return became(partial(run, job) for job in jobs)
 
 
 def test_two_close_at_once(table):

@@ -1,18 +1,17 @@
 """Two who decide at once: one word counts, the other is told, and nothing is half-done."""
 
-import threading
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from ledger import verification
-from ledger.errors import DomainError
 from ledger.execution import Context, execute
 from quota.commands.requests import Submit, Withdraw
 from quota.commands.reviews import Approve, Reject
 from quota.domain.requests import State
 from tests import world
 from tests.quota.requests.conftest import Desk, staffed
+from tests.races import became
 from tests.world import NOW
 
 
@@ -23,28 +22,14 @@ def desk(transactional_db, known) -> Desk:
 
 def at_once(desk: Desk, *commands) -> list[str]:
     """What became of (who, command) pairs that start together."""
-    answers = [""] * len(commands)
-    start = threading.Barrier(len(commands))
 
-    def work(number: int) -> None:
-        who, command = commands[number]
+    def run(who: str, command) -> str:
         context = Context(
             organization_id=desk.place.id, actor=desk.place.actor(who), now=NOW, reason="race"
         )
-        try:
-            start.wait()
-            answers[number] = str(execute(command, context).result.state)
-        except DomainError as error:
-            answers[number] = error.code
-        finally:
-            connection.close()
+        return str(execute(command, context).result.state)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(commands))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sorted(answers)
+    return sorted(became(partial(run, *one) for one in commands))
 
 
 def test_two_approvers_provision_once(desk):
