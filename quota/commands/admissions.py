@@ -112,9 +112,9 @@ class _Batch:
         for pool_id in {event.pool_id for event in self.events}:
             self.events += settling.promote(unit, standing, pool_id, gone=gone)
         self._admissions = Admissions(
-            accounts=ground.tree if ground else standing.accounts,
+            accounts=standing.tree(),
             pools={id_: standing.state(id_, Occupants(here, id_, now=unit.now)) for id_ in pools},
-            trees={id_: ground.pool_tree(id_) for id_ in pools} if ground else {},
+            trees={id_: standing.pool_tree(id_) for id_ in pools},
             now=unit.now,
             policy=standing.policy,
         )

@@ -227,7 +227,9 @@ class _Desk:
     def _open_books(self) -> None:
         """For resizing: what has lapsed is ended first, so that its units count as room."""
         unit = self._unit
-        self._standing = standings.standing(unit.organization_id, self._pools, now=unit.now)
+        self._standing = standings.standing_on_ground(
+            unit.organization_id, self._pools, now=unit.now
+        )
         for event in settling.end_lapsed(unit, list(self._pools), self._standing):
             self._events.append(event)
             self._freed.add(event.pool_id)
@@ -235,9 +237,10 @@ class _Desk:
             if mine is not None:
                 judged = lifecycle.judge(mine.value, now=unit.now)
                 self._now[mine.id] = settling.as_of(mine, judged)
-        accounts = Accounts(self._standing.accounts)
+        accounts = self._standing.tree()
         for pool_id in self._pools:
-            book = Book(pool_id, self._standing.state(pool_id), accounts)
+            tree = self._standing.pool_tree(pool_id)
+            book = Book(pool_id, self._standing.state(pool_id), accounts, tree)
             self._books[pool_id] = (accounts, book)
 
     def record(self) -> None:
@@ -263,7 +266,7 @@ class _Desk:
 
     def _promotions(self, pools: dict[UUID, standings.LivePool]) -> list:
         unit = self._unit
-        standing = standings.standing(unit.organization_id, pools, now=unit.now)
+        standing = standings.standing_on_ground(unit.organization_id, pools, now=unit.now)
         mine = {e.allocation_id for e in self._events if isinstance(e, ev.Ended)}
         lapsed = [
             event

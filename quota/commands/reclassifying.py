@@ -65,13 +65,15 @@ def _follow(unit: Unit, standing: Standing, books: "Books") -> None:
         standing.pools[pool_id] = LivePool(pool_id, book.pool)
         if book.pool.reclaim_target_seconds != live.pool.reclaim_target_seconds:
             _measure(unit, standing, pool_id)
-        standing.quotas[pool_id] = {account: cell.quota for account, cell in book.cells.items()}
+        quotas = {account: cell.quota for account, cell in book.cells.items()}
+        standing.quotas = {**standing.quotas, pool_id: quotas}
     if books.parents is not None:
         standing.accounts = dict(books.parents)
         return
     quoted = {account for quotas in standing.quotas.values() for account in quotas}
     if missing := quoted - standing.accounts.keys():
-        standing.accounts |= parents_of(unit.organization_id, missing)
+        above = parents_of(unit.organization_id, missing)
+        standing.accounts = {**standing.accounts, **above}
 
 
 def _measure(unit: Unit, standing: Standing, pool_id: UUID) -> None:

@@ -98,7 +98,8 @@ def promote(
         if one.id not in gone
     }
     rising = promotions(
-        accounts=standing.accounts,
+        accounts=standing.tree(),
+        pool_tree=standing.pool_tree(pool_id),
         pool=pool_id,
         state=state,
         allocations=[one.value for one in stored.values()],

@@ -140,7 +140,8 @@ class _Reconciliation:
         accounts = {one.value.account for mine in self._ours.values() for one in mine}
         if missing := accounts - self._standing.names.keys():
             here = self._unit.organization_id
-            self._standing.names |= loading.account_names(here, missing)
+            more = loading.account_names(here, missing)
+            self._standing.names = {**self._standing.names, **more}
 
     def _meant(self, job: wire.SnapshotJob) -> StoredAllocation | None:
         """The allocation that the scheduler speaks of: of the attempt it names, else the newest.

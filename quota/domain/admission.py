@@ -62,7 +62,7 @@ class Admissions:
         pools: Mapping[AccountKey, PoolState],
         now: datetime,
         policy: AdmissionPolicy | None = None,
-        trees: Mapping[AccountKey, PoolTree] = NOTHING,
+        trees: Mapping[AccountKey, PoolTree | None] = NOTHING,
     ) -> None:
         """Accounts with their parents, the pools that requests may name, the instant.
 
@@ -76,7 +76,7 @@ class Admissions:
             raise Invalid("instant_without_zone", "An instant names its zone.", field="now")
         self._now = now
         self._policy = policy or AdmissionPolicy()
-        self.accounts = accounts if isinstance(accounts, Accounts) else Accounts(dict(accounts))
+        self.accounts = Accounts.of(accounts)
         self.books = {
             key: Book(key, state, self.accounts, trees.get(key)) for key, state in pools.items()
         }

@@ -34,7 +34,7 @@ class Accounts:
 
     __slots__ = ("_shape", "keys", "order", "parents", "row_of")
 
-    def __init__(self, parents: dict[AccountKey, AccountKey | None]) -> None:
+    def __init__(self, parents: Mapping[AccountKey, AccountKey | None]) -> None:
         """Account to parent, in any order.
 
         Raises:
@@ -48,6 +48,11 @@ class Accounts:
         ]
         self._shape: Shape | None = None
         self.order = self._from_the_top()
+
+    @classmethod
+    def of(cls, accounts: "Mapping[AccountKey, AccountKey | None] | Accounts") -> "Accounts":
+        """The rows, if they are not made already."""
+        return accounts if isinstance(accounts, cls) else cls(accounts)
 
     @property
     def shape(self) -> Shape:

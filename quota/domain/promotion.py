@@ -8,11 +8,12 @@ to those after it. Whose job asked for exactly one tier rises back to it after a
 further. Nothing is ever lowered here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quota.domain.batch import PoolState
 from quota.domain.book import Accounts, Book
+from quota.domain.column import PoolTree
 from quota.domain.lifecycle import LIVE, Allocation
 from quota.domain.values import TIERS, AccountKey, Tier
 
@@ -27,19 +28,21 @@ class Promotion:
 
 def promotions(
     *,
-    accounts: dict[AccountKey, AccountKey | None],
+    accounts: Mapping[AccountKey, AccountKey | None] | Accounts,
     pool: AccountKey,
     state: PoolState,
     allocations: Iterable[Allocation],
+    pool_tree: PoolTree | None = None,
 ) -> tuple[Promotion, ...]:
     """Who rises in a pool, in order.
 
     Args:
+        pool_tree: as `Book` takes it.
         state: of the pool, with these allocations in its holdings; what has lapsed is not.
         allocations: of the pool; those that cannot rise are passed over.
     """
-    tree = Accounts(accounts)
-    book = Book(pool, state, tree)
+    tree = Accounts.of(accounts)
+    book = Book(pool, state, tree, pool_tree)
     found = []
     for allocation in sorted(allocations, key=lambda a: (a.held_at, a.key, a.attempt)):
         if allocation.state in LIVE and _may_rise(allocation):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -97,8 +98,8 @@ def known(
     *,
     now: datetime,
     pool_names: Collection[str],
-    account_names: Collection[str],
-    person_names: Collection[str],
+    account_names: Collection[str] = (),
+    person_names: Collection[str] = (),
 ) -> Ground | None:
     """What is kept of these pools, if it has all these names in it and no quota in it has ended."""
     ground = _kept.get((organization_id, frozenset(pool_names)))
@@ -124,12 +125,12 @@ def keep(organization_id: UUID, stamp: str, found: "Standing", ends_at: datetime
         people = {**before.people, **people}
     ground = Ground(
         stamp=stamp,
-        pools=pools,
-        accounts=accounts,
-        names=names,
-        closed=closed,
-        people=people,
-        quotas=found.quotas,
+        pools=MappingProxyType(pools),
+        accounts=MappingProxyType(accounts),
+        names=MappingProxyType(names),
+        closed=frozenset(closed),
+        people=MappingProxyType(people),
+        quotas=MappingProxyType(found.quotas),
         policy=found.policy,
         ends_at=ends_at,
         tree=Accounts(dict(accounts)),

@@ -13,6 +13,8 @@ from ledger import scope, trips
 from ledger.sql import server_cursor
 from quota.allocation_facts import StoredAllocation
 from quota.domain.batch import AdmissionPolicy, Holding, Occupant, PoolState
+from quota.domain.book import Accounts
+from quota.domain.column import PoolTree
 from quota.domain.reservation import Reservation, with_reserved
 from quota.domain.values import Pool, Quota
 from quota.loading import grounds, reservations
@@ -45,22 +47,31 @@ class Standing:
         policy: the organization's times.
         reservations: units of these pools that are set aside for jobs.
         retargeted: pools whose reclaim target the command changes.
-        ground: what hardly ever changes of all this, kept for the next one who asks.
+        ground: what hardly ever changes of all this, where it is shared with others: then accounts,
+            names, people and quotas are not this command's to change.
     """
 
     pools: dict[UUID, LivePool]
-    accounts: dict[UUID, UUID | None]
-    names: dict[UUID, str]
-    closed: set[UUID]
-    quotas: dict[UUID, dict[UUID, Quota]]
+    accounts: Mapping[UUID, UUID | None]
+    names: Mapping[UUID, str]
+    closed: Collection[UUID]
+    quotas: Mapping[UUID, Mapping[UUID, Quota]]
     holdings: dict[UUID, dict[UUID, Holding]] = field(default_factory=dict)
-    people: dict[str, UUID] = field(default_factory=dict)
+    people: Mapping[str, UUID] = field(default_factory=dict)
     has_lapses: bool = False
     has_known_keys: bool = False
     policy: AdmissionPolicy = _USUAL_TIMES
     reservations: list[Reservation] = field(default_factory=list)
     retargeted: set[UUID] = field(default_factory=set)
     ground: Ground | None = None
+
+    def tree(self) -> Accounts:
+        """The accounts as rows."""
+        return self.ground.tree if self.ground else Accounts(self.accounts)
+
+    def pool_tree(self, pool_id: UUID) -> PoolTree | None:
+        """A pool's quotas on the rows of `tree()`, if they have been worked out."""
+        return self.ground.pool_tree(pool_id) if self.ground else None
 
     def measured(self, one: StoredAllocation) -> StoredAllocation:
         """The allocation, slow or not by the pool's target as the command leaves it."""
@@ -197,6 +208,17 @@ def standing(
     return standing_from(organization_id, rows, now=now, pools=pools)
 
 
+def standing_on_ground(
+    organization_id: UUID, pools: dict[UUID, LivePool], *, now: datetime
+) -> Standing:
+    """As `standing`, of pools that are locked: what is known of them is not read again."""
+    names = [one.pool.name for one in pools.values()]
+    known = grounds.known(organization_id, now=now, pool_names=names)
+    stamp = known.stamp if known else None
+    rows = trips.ask(_STANDING, (organization_id, [], list(pools), False, now, [], [], [], stamp))
+    return standing_from(organization_id, rows, now=now, pools=pools, known=known, is_kept=True)
+
+
 def standing_from(
     organization_id: UUID,
     rows: Sequence[tuple],
@@ -214,21 +236,33 @@ def standing_from(
         is_kept: keep the ground that is found.
     """
     pools = pools or {}
-    found = Standing(pools=dict(pools), accounts={}, names={}, closed=set(), quotas={})
+    accounts: dict[UUID, UUID | None] = {}
+    names: dict[UUID, str] = {}
+    closed: set[UUID] = set()
+    quotas: dict[UUID, dict[UUID, Quota]] = {}
+    people: dict[str, UUID] = {}
+    found = Standing(
+        pools=dict(pools),
+        accounts=accounts,
+        names=names,
+        closed=closed,
+        quotas=quotas,
+        people=people,
+    )
     found.reservations = reservations.read(row for row in rows if row[0] in "Rro")
     is_due, holds, stamp, ends_at = False, False, None, None
     for kind, first, second, name, at, *amounts in rows:
         if kind == "a":
-            found.accounts[first] = second
-            found.names[first] = name
+            accounts[first] = second
+            names[first] = name
             if at is not None:
-                found.closed.add(first)
+                closed.add(first)
         elif kind == "q":
             if at is not None:
                 is_due |= at <= now
                 ends_at = at if ends_at is None else min(at, ends_at)
             guaranteed, borrowing, lending = amounts[:3]
-            found.quotas.setdefault(first, {})[second] = Quota(
+            quotas.setdefault(first, {})[second] = Quota(
                 guaranteed=guaranteed, borrowing_limit=borrowing, lending_limit=lending
             )
         elif kind == "h":
@@ -237,7 +271,7 @@ def standing_from(
             if first not in pools:
                 found.pools[first] = _live_pool(first, name, *amounts[:4])
         elif kind == "p":
-            found.people[name] = first
+            people[name] = first
         elif kind == "d":
             is_due = True
         elif kind == "l":
@@ -253,7 +287,7 @@ def standing_from(
     elif known is not None and holds:
         _stand_on(organization_id, found, known)
     elif is_kept and stamp is not None:
-        found.ground = grounds.keep(organization_id, stamp, found, ends_at)
+        _stand_on(organization_id, found, grounds.keep(organization_id, stamp, found, ends_at))
     return found
 
 
@@ -265,10 +299,10 @@ def _stand_on(organization_id: UUID, found: Standing, known: Ground) -> None:
     missing = {one for held in found.holdings.values() for one in held if one not in accounts}
     if missing:
         # Somebody without a quota holds something since; nobody has asked for them here before.
-        found.accounts = found.accounts | quota_loading.parents_of(organization_id, missing)
-        found.names = found.names | account_names(
-            organization_id, found.accounts.keys() - found.names.keys()
-        )
+        above = quota_loading.parents_of(organization_id, missing)
+        found.accounts = {**accounts, **above}
+        more = account_names(organization_id, above.keys() - known.names.keys())
+        found.names = {**known.names, **more}
     else:
         found.ground = known
 
