@@ -1,4 +1,5 @@
-"""Durable admissions: one by one at eight connections against pgbench, and a batch over HTTP.
+"""Durable admissions: one by one at eight connections against pgbench, a batch over HTTP, and one by
+one in the pool of the batch, where 10,000 accounts have a quota.
 
 The single ones are the whole command: permission, receipt, locks, decision, events with their
 chain, projections, commit with fsync. Both take turns on the same server.
@@ -145,9 +146,9 @@ def _work(tenants: list[UUID], number: int, start, counts) -> None:
     connections.close_all()
 
 
-def _admit(organization_id: UUID) -> None:
+def _admit(organization_id: UUID, account: str = "team", person: str = "ana") -> None:
     key = str(new_id())
-    ask = Ask(key=key, account="team", person="ana", pool="admission", units=1, tier=None)
+    ask = Ask(key=key, account=account, person=person, pool="admission", units=1, tier=None)
     outcome = execute(
         AdmitBatch(requests=(ask,)),
         Context(organization_id=organization_id, actor=SYSTEM, idempotency_key=key),
@@ -238,6 +239,11 @@ def _batches(report: Report, world: World, address: str) -> None:
         _post(address, world, "/api/v1/allocations/release", released)
     mine = statistics.median(took)
     report.add("10,000 admissions of 10,000 accounts over HTTP", mine, "s", at_most=1.5)
+    alone = [
+        seconds(lambda: _admit(world.organization_id, "account7", "person7")) for _ in range(9)
+    ]
+    mine = statistics.median(alone) * 1000
+    report.add("one admission in a pool with quotas of 10,000 accounts", mine, "ms")
 
 
 def _post(address: str, world: World, path: str, body: bytes) -> dict:
