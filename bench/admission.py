@@ -1,5 +1,5 @@
-"""Durable admissions: one by one at eight connections against pgbench, a batch over HTTP, and one by
-one in the pool of the batch, where 10,000 accounts have a quota.
+"""Durable admissions: one by one at eight connections against pgbench, a batch over HTTP, and one
+by one in the pool of the batch, where 10,000 accounts have a quota.
 
 The single ones are the whole command: permission, receipt, locks, decision, events with their
 chain, projections, commit with fsync. Both take turns on the same server.
