@@ -1,5 +1,6 @@
 """Events in words: one sentence each, with the names that their ids have today."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -36,8 +37,8 @@ SENTENCES = {
     "flavor.weight_set": "Weight of flavor {flavor_id} set to {weight}",
     "pool.opened": "Pool {name} opened in {cluster}, {capacity} units",
     "pool.resized": "Pool {pool_id} now has {capacity} units",
-    "pool.unavailable_set": "{unavailable} units of pool {pool_id} are unavailable",
-    "pool.margin_set": "{safety_margin} units of pool {pool_id} are never promised",
+    "pool.unavailable_set": "Pool {pool_id} now has {unavailable} units unavailable",
+    "pool.margin_set": "Pool {pool_id} now never promises {safety_margin} units",
     "pool.reclaim_target_set": "Guarantees in {pool_id} hold within {reclaim_target_seconds} s",
     "quota.set": "Quota of {account_id} in {pool_id} set: {terms}{aside}",
     "quota.ended": "Temporary quota of {account_id} in {pool_id} ended: {terms}",
@@ -132,8 +133,8 @@ SENTENCES = {
     "approved",
     "reclaim.demoted": "{units} idle units left the guarantee of {account_id} in {pool_id}: "
     "{guarantee} stay",
-    "reclaim.restored": "{units} units are in the guarantee of {account_id} in {pool_id} again",
-    "reclaim.returned": "{units} units do not come back to the guarantee of {account_id} in "
+    "reclaim.restored": "{units} units went back into the guarantee of {account_id} in {pool_id}",
+    "reclaim.returned": "{units} units will not come back to the guarantee of {account_id} in "
     "{pool_id}",
     "detection.policy_set": "Detection set: idle below {idle_below} for {idle_minutes} min, zombie "
     "below {zombie_below} without progress for {progress_seconds_max} s, {baseline_factor} times "
@@ -185,6 +186,9 @@ _INSTANTS = frozenset({"at", "until"})
 _SHARES = frozenset({"threshold", "utilisation"})
 _MONEY = frozenset({"amount", "spent", "list_amount", "list_price", "price"})
 _BESIDE = ("duplicates", "conflicts", "rejected")
+_ONE_OF = re.compile(
+    r"(?<!\S)1 ((?:guaranteed |borrowed |spot |idle )?)(unit|usage row|row|line|statement)s\b"
+)
 
 
 class _Words(dict):
@@ -200,7 +204,8 @@ def sentence(event: EventRow, names: Mapping[UUID, str], zone: ZoneInfo) -> str:
     template = SENTENCES.get(event.type)
     if template is None:
         return event.type.replace(".", " ").replace("_", " ")
-    return template.format_map(_words(event.payload, names, zone))
+    said = template.format_map(_words(event.payload, names, zone))
+    return _ONE_OF.sub(r"1 \1\2", said)
 
 
 def names_for(organization_id: UUID, events: Iterable[EventRow]) -> dict[UUID, str]:

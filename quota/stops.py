@@ -25,7 +25,9 @@ class Above:
 
     Attributes:
         borrowing_limit: of it; None: it is the root, all guarantees of the pool decide.
+        subtree: its guarantee and what accounts below lend it.
         lets_through: what is left of it, for everybody below.
+        kept: where it is the root, guarantees that lending limits keep out of `subtree`.
     """
 
     account: str
@@ -33,6 +35,7 @@ class Above:
     subtree: int
     used: int
     lets_through: int
+    kept: int = 0
 
 
 def above_of(base: Ground, place: int, column: int) -> Above | None:
@@ -48,6 +51,7 @@ def above_of(base: Ground, place: int, column: int) -> Above | None:
         subtree=one.subtree,
         used=one.used,
         lets_through=found.lets_through,
+        kept=0 if limited else int(base.tree.local[:, column].sum()),
     )
 
 
@@ -99,10 +103,11 @@ def stop_of(one: AccountStanding, *, free: int, above: Above | None = None) -> S
 def _stop_above(above: Above) -> Stop:
     left = max(0, above.lets_through)
     if above.borrowing_limit is None:
+        kept = f" (but for {above.kept:,} that lending limits keep)" if above.kept else ""
         return Stop(
             "pool_guarantees",
-            f"All guarantees of the pool together: {above.subtree:,}, of which {above.used:,} are "
-            f"in use by right and {left:,} are left.",
+            f"All guarantees of the pool together{kept}: {above.subtree:,}, of which "
+            f"{above.used:,} are in use by right and {left:,} are left.",
             "Jobs anywhere in the pool that end make room; beyond that there is only spot, or more "
             "guarantee where the pool has units to promise.",
         )
@@ -112,8 +117,8 @@ def _stop_above(above: Above) -> Stop:
         may = f"{above.account} above it may borrow {above.borrowing_limit:,}"
     return Stop(
         "accounts_above",
-        f"{may}: with all below it, {above.account} is promised {above.subtree:,}, uses "
-        f"{above.used:,} and lets {left:,} more through.",
+        f"{may}: with what accounts below lend it, {above.account} is promised "
+        f"{above.subtree:,}, uses {above.used:,} and lets {left:,} more through.",
         f"Jobs below {above.account} that end make room; an operator can raise its guarantee or "
         "its borrowing limit.",
     )

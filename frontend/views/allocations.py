@@ -12,10 +12,11 @@ from frontend.history import names_for, sentence
 from frontend.pages import Page, PageRequest, page, render
 from frontend.views.capacity import readable
 from frontend.views.detections import found_of_jobs
-from ledger.errors import NotFound
+from ledger.errors import Invalid, NotFound
 from ledger.queries import EventRow
 from ledger.queries import history as ledger_history
 from quota.queries import pools_with_weights
+from quota.queries.allocation_order import order_for
 from quota.queries.allocations import (
     ORDERS,
     STATES,
@@ -51,26 +52,25 @@ def allocation_list(request: PageRequest) -> HttpResponse:
     pools = pools_with_weights(here.id)
     account = parameters.text(request.GET, "account")
     person = parameters.text(request.GET, "person")
-    if account:
-        here.require(READ, queries.account_by_name(here.id, account).id)
-    if person:
-        queries.person_by_name(here.id, person)
     pool = parameters.choice(request.GET, "pool", ("", *(one.name for one in pools)), "")
     state = parameters.choice(request.GET, "state", ("all", *STATES), "live")
     sort = parameters.choice(request.GET, "sort", tuple(ORDERS), "newest")
     after = parameters.text(request.GET, "after")
-    rows = allocations(
-        here.id,
-        now=here.now,
-        under=tops,
-        account=account or None,
-        person=person or None,
-        pool=pool or None,
-        state=None if state == "all" else state,
-        sort=sort,
-        after=Place.of(after, sort) if after else None,
-        limit=PAGE_ROWS + 1,
-    )
+    errors = _errors(here, account, person, state, sort)
+    rows = []
+    if not errors:
+        rows = allocations(
+            here.id,
+            now=here.now,
+            under=tops,
+            account=account or None,
+            person=person or None,
+            pool=pool or None,
+            state=_state(state),
+            sort=sort,
+            after=Place.of(after, sort) if after else None,
+            limit=PAGE_ROWS + 1,
+        )
     shown, more = rows[:PAGE_ROWS], len(rows) > PAGE_ROWS
     last = place_of(shown[-1], sort).text() if more else None
     return render(
@@ -90,10 +90,37 @@ def allocation_list(request: PageRequest) -> HttpResponse:
             "first_page": not after,
             "next": _next(request, last),
             # Only what is seen first goes stale; an older page stays as it was asked for.
-            "refresh": not after and state in ("live", "held", "running"),
+            "refresh": not (after or errors) and state in ("live", "held", "running"),
+            "errors": errors,
             "partials": ("rows",),
         },
+        status=400 if errors else 200,
     )
+
+
+def _state(said: str) -> str | None:
+    return None if said == "all" else said
+
+
+def _errors(here: Page, account: str, person: str, state: str, sort: str) -> dict[str, str]:
+    """What cannot be asked, by field, in words with the way out."""
+    found = {}
+    if account:
+        try:
+            here.require(READ, queries.account_by_name(here.id, account).id)
+        except NotFound:
+            found["account"] = f"There is no account {account}. Leave it empty for all."
+    if person:
+        try:
+            queries.person_by_name(here.id, person)
+        except NotFound:
+            found["person"] = f"Nobody is called {person}. Leave it empty for everybody."
+    try:
+        order_for(sort, _state(state))
+    except Invalid as error:
+        fit = " or ".join(error.facts["states"])
+        found["sort"] = f"Only what is {fit} has this order. Choose such a state or another order."
+    return found
 
 
 @require_safe

@@ -61,5 +61,5 @@ def test_a_quota_is_told_as_a_whole():
 )
 def test_one_is_told_as_one(kind, units, said):
     some = "01a22905-09f7-7788-a3a8-96a7db4b5849"
-    ids = {name: some for name in ("allocation_id", "account_id", "pool_id")}
+    ids = dict.fromkeys(("allocation_id", "account_id", "pool_id"), some)
     assert said in told(kind, units=units, tier="spot", **ids)

@@ -80,6 +80,30 @@ def test_allocations_filter_and_lead_to_a_timeline(busy, browse):
     assert "40 units of h100 held for job-1 of nlp (Bob), guaranteed" in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "field", "said"),
+    [
+        ("sort=ended", "sort", "Only what is released or preempted or expired has this order."),
+        ("state=released&sort=lease", "sort", "Only what is live or held or running has"),
+        ("account=nlpp", "account", "There is no account nlpp. Leave it empty for all."),
+        ("person=bobb", "person", "Nobody is called bobb. Leave it empty for everybody."),
+    ],
+)
+def test_what_allocations_cannot_be_asked_is_told_at_its_field(busy, browse, asked, field, said):
+    answer = browse(busy, "alice").get(f"/allocations?{asked}")
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert re.search(rf'id="{field}-error">{re.escape(said)}', page)
+    assert f'aria-describedby="{field}-error"' in page
+    assert "job-2" not in page and "data-poll" not in page
+
+
+def test_lending_limits_are_told_where_they_keep_guarantees(busy, browse):
+    _set(busy, "nlp", 40, lending_limit=5)
+    page = browse(busy, "otto").get("/accounts/vision/quota").content.decode()
+    assert "All guarantees of the pool together (but for 35 that lending limits keep)" in page
+
+
 def test_a_preview_changes_nothing_and_saving_does(busy, browse):
     client = browse(busy, "otto")
     form = {"guaranteed": "50", "reason": "growth", "key": "k"}

@@ -8,7 +8,7 @@ from quota import allocation_words
 from quota.domain.batch import Block
 from quota.domain.values import Quota
 from quota.queries.standing import AccountStanding
-from quota.stops import stop_of
+from quota.stops import Above, stop_of
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,19 @@ def test_only_who_has_guarantee_left_is_told_that_borrowers_give_way():
     assert way in stop_of(standing(guaranteed=20, used=5, available=60), free=3).detail
     assert way not in stop_of(standing(guaranteed=0, used=0, available=60), free=3).detail
     assert way not in stop_of(standing(guaranteed=20, used=20, available=60), free=3).detail
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (0, "All guarantees of the pool together: 4, of which 1 are in use"),
+        (
+            12,
+            "All guarantees of the pool together (but for 12 that lending limits keep): 4, of",
+        ),
+    ],
+)
+def test_guarantees_that_nobody_lends_are_not_told_as_left(kept, words):
+    root = Above(account="root", borrowing_limit=None, subtree=4, used=1, lets_through=3, kept=kept)
+    stop = stop_of(standing(guaranteed=0, used=0, available=3), free=40, above=root)
+    assert stop.detail.startswith(words)
