@@ -130,6 +130,10 @@ CHANGES: dict[str, tuple[Change, wire.Ask, str, str]] = {
         lambda it: it.rename("nlp", "language"),
         *(ask(), "guaranteed 8", "invalid: account_unknown"),
     ),
+    "an account without a quota is renamed": (
+        lambda it: it.rename("vision", "sight"),
+        *(ask("vision"), "borrowed 8", "invalid: account_unknown"),
+    ),
     "two accounts exchange their names": (
         Changing.exchange_names,
         *(OWN_40, "guaranteed 40", "denied by guarantee"),
