@@ -1,5 +1,6 @@
 """A pool over time as charts with their tables: where every unit was, and use by day and tier."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -8,7 +9,7 @@ from zoneinfo import ZoneInfo
 from accounting.queries.pool_by_tier import TierDay
 from frontend import parameters
 from frontend.capacity import Picture, picture
-from frontend.charts import PATTERNS, Chart, layout
+from frontend.charts import Chart, bars, layout
 from frontend.numbers import amount, units
 from quota.domain.values import TIERS
 from quota.queries.capacity import NOTHING, Held
@@ -34,11 +35,12 @@ _TIER_LOOKS: Final = {"guaranteed": "used", "borrowed": "lent", "spot": "spot"}
 
 
 def instants(span: str, *, now: datetime) -> list[datetime]:
-    """Full steps of the span, and now."""
+    """Full steps of the span, and now. A step of the minute of now would be told like it."""
     step, length = SPANS[span], _LENGTHS[span]
     last = now.replace(minute=0, second=0, microsecond=0)
+    before = now.replace(second=0, microsecond=0)
     count = length // step
-    return [*(last - step * n for n in range(count, -1, -1) if last - step * n < now), now]
+    return [*(last - step * n for n in range(count, -1, -1) if last - step * n < before), now]
 
 
 def over_time(moments: Sequence[Moment], *, zone: ZoneInfo, aside: Held = NOTHING) -> Chart:
@@ -53,14 +55,14 @@ def over_time(moments: Sequence[Moment], *, zone: ZoneInfo, aside: Held = NOTHIN
         picture(one.pool, one.promise, one.held, aside if at == last else NOTHING)
         for at, one in enumerate(moments)
     ]
-    labels = [one.at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for one in moments]
+    labels = _clock(moments, zone, "%Y-%m-%d %H:%M")
     kinds = [
         part
         for number, part in enumerate(pictures[-1].parts if pictures else ())
         if any(one.parts[number].units for one in pictures)
     ]
     # Instants as names: the last step, up to now, is shorter and would make all bars narrow.
-    ticks = [one.at.astimezone(zone).strftime("%H:%M<br>%b %d") for one in moments]
+    ticks = _clock(moments, zone, "%H:%M<br>%b %d")
     data = [
         _bars(part.kind, part.title, ticks, [one.units(part.kind) for one in pictures])
         for part in kinds
@@ -79,6 +81,16 @@ def over_time(moments: Sequence[Moment], *, zone: ZoneInfo, aside: Held = NOTHIN
         columns=(*(part.title for part in kinds), "Together"),
         rows=rows,
     )
+
+
+def _clock(moments: Sequence[Moment], zone: ZoneInfo, form: str) -> list[str]:
+    """A name of its own for each instant: the hour that comes twice in autumn says which it is.
+
+    Bars of one name would stand on each other, and the pool would look twice as large.
+    """
+    local = [one.at.astimezone(zone) for one in moments]
+    named = Counter(at.strftime(form) for at in local)
+    return [at.strftime(form if named[at.strftime(form)] == 1 else f"{form} %Z") for at in local]
 
 
 def by_tier(
@@ -133,25 +145,8 @@ def _seconds(day: date, *, now: datetime, zone: ZoneInfo) -> float:
 
 def _bars(kind: str, title: str, x: list[str], y: Sequence[float]) -> dict[str, Any]:
     color, opacity, shape = _LOOKS[kind]
-    assert shape in PATTERNS
-    return {
-        "type": "bar",
-        "name": title,
-        "x": x,
-        "y": list(y),
-        "opacity": opacity,
-        "marker": {
-            "color": color,
-            "pattern": {
-                "shape": shape,
-                "solidity": 0.12,
-                "size": 6,
-                "fgcolor": "--surface",
-                "fillmode": "overlay",
-            },
-        },
-        "hovertemplate": "%{y:,.4~g}",
-    }
+    found = bars(title, x, y, look=(color, shape), hover="%{y:,.4~g}")
+    return found | {"opacity": opacity}
 
 
 def _said(labels: list[str], pictures: list[Picture]) -> str:

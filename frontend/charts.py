@@ -69,6 +69,41 @@ def layout(*, y_title: str, **changes: Any) -> dict[str, Any]:
     }
 
 
+def series_look(number: int) -> tuple[str, str]:
+    """Color and pattern of a series, counted from 0."""
+    return f"--series-{number % SERIES_COUNT}", PATTERNS[number % len(PATTERNS)]
+
+
+def bars(
+    name: str, x: Sequence[str], y: Sequence[float], *, look: tuple[str, str], hover: str
+) -> dict[str, Any]:
+    """A series of bars.
+
+    Args:
+        look: its color and one of `PATTERNS`.
+        hover: Plotly's template of what a bar says under the pointer.
+    """
+    color, shape = look
+    assert shape in PATTERNS
+    return {
+        "type": "bar",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "marker": {
+            "color": color,
+            "pattern": {
+                "shape": shape,
+                "solidity": 0.12,
+                "size": 6,
+                "fgcolor": "--surface",
+                "fillmode": "overlay",
+            },
+        },
+        "hovertemplate": hover,
+    }
+
+
 def use_by_day(use: Sequence[DayUse], *, since: date, until: date) -> Chart:
     """Ended use by day, a stack of pools. Days without use are zero: the rollup knows them all."""
     pools = sorted({row.pool for row in use})
@@ -76,23 +111,13 @@ def use_by_day(use: Sequence[DayUse], *, since: date, until: date) -> Chart:
     days = [since + timedelta(days=n) for n in range(length)]
     hours = {(row.day, row.pool): float(row.unit_seconds) / SECONDS_PER_HOUR for row in use}
     data = [
-        {
-            "type": "bar",
-            "name": pool,
-            "x": [day.isoformat() for day in days],
-            "y": [round(hours.get((day, pool), 0.0), 3) for day in days],
-            "marker": {
-                "color": f"--series-{number % SERIES_COUNT}",
-                "pattern": {
-                    "shape": PATTERNS[number % len(PATTERNS)],
-                    "solidity": 0.12,
-                    "size": 6,
-                    "fgcolor": "--surface",
-                    "fillmode": "overlay",
-                },
-            },
-            "hovertemplate": "%{y:,.1f} unit-h",
-        }
+        bars(
+            pool,
+            [day.isoformat() for day in days],
+            [round(hours.get((day, pool), 0.0), 3) for day in days],
+            look=series_look(number),
+            hover="%{y:,.1f} unit-h",
+        )
         for number, pool in enumerate(pools)
     ]
     rows = tuple(

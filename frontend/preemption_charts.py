@@ -5,16 +5,16 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
-from frontend.charts import PATTERNS, Chart, layout
+from frontend.charts import Chart, bars, layout, series_look
 from frontend.numbers import units
 from frontend.templatetags.money import money_of
 from preemption.taken import DayLoss
 
 KINDS: Final = ("spot", "borrowed", "guaranteed")
 _LOOKS: Final = {
-    "spot": ("--series-2", PATTERNS[2]),
-    "borrowed": ("--series-1", PATTERNS[1]),
-    "guaranteed": ("--series-0", PATTERNS[0]),
+    "spot": series_look(2),
+    "borrowed": series_look(1),
+    "guaranteed": series_look(0),
 }
 
 
@@ -32,23 +32,13 @@ def by_day(losses: Sequence[DayLoss], *, since: date, until: date, currency: str
         cost[one.day] += one.loss.cost
     kinds = [kind for kind in KINDS if any(taken[day, kind] for day in days)]
     data = [
-        {
-            "type": "bar",
-            "name": kind.capitalize(),
-            "x": [day.isoformat() for day in days],
-            "y": [taken[day, kind] for day in days],
-            "marker": {
-                "color": _LOOKS[kind][0],
-                "pattern": {
-                    "shape": _LOOKS[kind][1],
-                    "solidity": 0.12,
-                    "size": 6,
-                    "fgcolor": "--surface",
-                    "fillmode": "overlay",
-                },
-            },
-            "hovertemplate": "%{y:,} units",
-        }
+        bars(
+            kind.capitalize(),
+            [day.isoformat() for day in days],
+            [taken[day, kind] for day in days],
+            look=_LOOKS[kind],
+            hover="%{y:,} units",
+        )
         for kind in kinds
     ]
     summary = f"Nothing was taken from {since} to {until}."

@@ -9,9 +9,8 @@ from uuid import UUID
 from accounting.domain.anomalies import Anomaly
 from accounting.queries.showback import Cell
 from frontend.budget_words import MARKS
-from frontend.charts import PATTERNS, Chart, layout
+from frontend.charts import Chart, bars, layout, series_look
 from frontend.templatetags.money import money
-from frontend.templatetags.ui import SERIES_COUNT
 
 BARS_MAX = 12
 
@@ -139,20 +138,4 @@ def largest(cells: Sequence[Cell], title: str, currency: str) -> Chart:
 
 
 def _bars(name: str, x: list[str], y: list[float], number: int) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "name": name,
-        "x": x,
-        "y": y,
-        "marker": {
-            "color": f"--series-{number % SERIES_COUNT}",
-            "pattern": {
-                "shape": PATTERNS[number % len(PATTERNS)],
-                "solidity": 0.12,
-                "size": 6,
-                "fgcolor": "--surface",
-                "fillmode": "overlay",
-            },
-        },
-        "hovertemplate": "%{y:,.2f}",
-    }
+    return bars(name, x, y, look=series_look(number), hover="%{y:,.2f}")

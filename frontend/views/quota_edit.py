@@ -30,8 +30,7 @@ from ledger import scope
 from ledger.errors import DomainError, NotFound
 from ledger.ids import new_id
 from quota.commands.quotas import CancelScheduledQuota, EndQuota, SetQuota
-from quota.domain.changes import QuotaBook, Wish
-from quota.domain.values import Quota
+from quota.domain.changes import QuotaBook
 from quota.queries import PoolRow
 from quota.queries.preview import Preview, preview_end, preview_wish
 from quota.queries.quotas import ComingRow, books_at, coming, pools_at
@@ -222,17 +221,7 @@ def _preview(here: Page, command: SetQuota, sent: Sent) -> Preview | None:
         return preview_wish(
             here.id,
             command.pool_id,
-            Wish(
-                account=command.account_id,
-                quota=Quota(
-                    guaranteed=command.guaranteed,
-                    borrowing_limit=command.borrowing_limit,
-                    lending_limit=command.lending_limit,
-                ),
-                lender=command.carve_from_id,
-                ends_at=command.ends_at,
-                expose=command.expose,
-            ),
+            command.wish,
             now=here.now,
             starts_at=command.effective_at if later else None,
             change_id=sent.result.change_id if later else None,

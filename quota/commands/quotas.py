@@ -44,6 +44,21 @@ class SetQuota:
     expose: bool = False
     expected_version: int | None = None
 
+    @property
+    def wish(self) -> Wish:
+        """What is to stand, whenever it begins."""
+        return Wish(
+            account=self.account_id,
+            quota=Quota(
+                guaranteed=self.guaranteed,
+                borrowing_limit=self.borrowing_limit,
+                lending_limit=self.lending_limit,
+            ),
+            lender=self.carve_from_id,
+            ends_at=self.ends_at,
+            expose=self.expose,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaChanged:
@@ -72,17 +87,7 @@ def set_quota(command: SetQuota, unit: Unit) -> QuotaChanged:
     check_reason(unit)
     _check_instants(command, unit.now)
     _expect(unit, command)
-    wish = Wish(
-        account=command.account_id,
-        quota=Quota(
-            guaranteed=command.guaranteed,
-            borrowing_limit=command.borrowing_limit,
-            lending_limit=command.lending_limit,
-        ),
-        lender=command.carve_from_id,
-        ends_at=command.ends_at,
-        expose=command.expose,
-    )
+    wish = command.wish
     books = open_books(unit, (command.pool_id,))
     if command.effective_at is not None and command.effective_at > unit.now:
         # Now, while the book says what stands: below it is used to look ahead.
