@@ -4,14 +4,16 @@ often the pages of quota ask the database."""
 import contextlib
 import json
 import re
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from unittest import mock
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
 
 from frontend.capacity import picture
-from frontend.capacity_charts import instants
+from frontend.capacity_charts import instants, over_time
 from ledger import scope
 from ledger.sql import server_cursor
 from quota import wire
@@ -115,6 +117,28 @@ def test_steps_of_a_look_back_are_full_hours_and_now():
     found = instants("day", now=NOW + timedelta(minutes=7))
     assert len(found) == 26 and found[-1] == NOW + timedelta(minutes=7)
     assert all(one.minute == 0 for one in found[:-1])
+
+
+def test_in_the_first_minute_of_an_hour_there_is_one_bar_for_it():
+    found = instants("day", now=NOW + timedelta(seconds=12))
+    assert [one.minute for one in found[-2:]] == [0, 0]
+    assert found[-2] == NOW - timedelta(hours=1)
+
+
+def test_the_hour_that_comes_twice_in_autumn_has_two_bars(lived):
+    (one,) = _moments(lived, [NOW])
+    midnight = datetime(2026, 10, 24, 22, tzinfo=UTC)
+    night = [replace(one, at=midnight + timedelta(hours=hour)) for hour in range(5)]
+    chart = over_time(night, zone=ZoneInfo("Europe/Zurich"))
+    names = chart.figure["data"][0]["x"]
+    assert len(set(names)) == 5
+    assert [label for label, _ in chart.rows] == [
+        "2026-10-25 03:00",
+        "2026-10-25 02:00 CET",
+        "2026-10-25 02:00 CEST",
+        "2026-10-25 01:00",
+        "2026-10-25 00:00",
+    ]
 
 
 def test_the_pool_page_has_the_chart_and_the_same_as_a_table(lived, browse):
