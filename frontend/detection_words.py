@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from frontend.numbers import ago, amount, duration, moment, percent, units
+from frontend.numbers import ago, amount, duration, moment, percent, several, units
 from preemption.detection_queries import DetectionRow
 
 KINDS: Final = {
@@ -81,7 +81,7 @@ def evidence(row: DetectionRow, *, zone: ZoneInfo) -> str:
 
 def held(row: DetectionRow) -> str:
     """Of what the units are."""
-    return f"{units(row.units)} units" if row.use is None else f"{units(row.units)} more"
+    return several(row.units) if row.use is None else f"{units(row.units)} more"
 
 
 def why(row: DetectionRow) -> str:

@@ -23,6 +23,11 @@ def units(value: Number | None) -> str:
     return UNKNOWN if value is None else f"{int(value):,}"
 
 
+def several(value: Number | None) -> str:
+    """`1 unit`, `24 units`: whole units with their word."""
+    return f"{(shown := units(value))} unit{'' if shown == '1' else 's'}"
+
+
 def amount(value: Number | None) -> str:
     """Three digits where it matters: 0.042, 7.25, 81.3, 1,234."""
     if value is None or math.isnan(value):

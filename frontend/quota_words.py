@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from frontend.numbers import several
 from quota.domain.values import Pool
 from quota.queries.capacity import Held
 from quota.queries.reserved import Reserved
@@ -42,7 +43,7 @@ class Explained:
         """The whole standing in one sentence."""
         one = self.standing
         below = one.subtree - one.quota.guaranteed
-        promised = f"Promised {one.quota.guaranteed:,} units"
+        promised = f"Promised {several(one.quota.guaranteed)}"
         if below > 0:
             promised += f" of its own and {below:,} that accounts below lend it"
         how = "in use or set aside for jobs" if self.aside else "in use"

@@ -73,9 +73,7 @@ STATES: Final[dict[str, str]] = {
 
 def several(units: int | None) -> str:
     """`1 unit`, `24 units`; an amount that is not said is told as such."""
-    if units is None:
-        return "some units"
-    return f"{units:,} unit{'' if units == 1 else 's'}"
+    return "some units" if units is None else numbers.several(units)
 
 
 def what(row: RequestRow) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 
 from frontend.forms.fields import amount, reason
-from frontend.numbers import duration
+from frontend.numbers import duration, several
 from quota.commands.pools import (
     RECLAIM_SECONDS_MAX,
     WEIGHT_MAX,
@@ -55,9 +55,9 @@ class PoolForm(forms.Form):
         self.fields["reason"].required = saving
         target = f"{row.reclaim_target_seconds:,} s ({duration(row.reclaim_target_seconds)})"
         self.fields["what"].choices = [
-            ("capacity", f"Capacity, now {row.capacity:,} units"),
-            ("unavailable", f"Unavailable (failed, drained), now {row.unavailable:,} units"),
-            ("safety_margin", f"Safety margin, never promised, now {row.safety_margin:,} units"),
+            ("capacity", f"Capacity, now {several(row.capacity)}"),
+            ("unavailable", f"Unavailable (failed, drained), now {several(row.unavailable)}"),
+            ("safety_margin", f"Safety margin, never promised, now {several(row.safety_margin)}"),
             ("reclaim_target_seconds", f"Reclaim target, guarantees hold within it, now {target}"),
         ]
 

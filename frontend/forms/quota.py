@@ -118,7 +118,7 @@ class QuotaForm(forms.Form):
     def _keep(self, ends_at: datetime) -> str:
         base = self.ground.cell.base.guaranteed
         end = numbers.instant(ends_at, self.ground.zone)
-        return f"Keep its end: {end}, then back to {base:,} units"
+        return f"Keep its end: {end}, then back to {numbers.several(base)}"
 
     def clean(self) -> dict[str, Any]:
         """A chosen time has to be given; one that is not chosen does not count."""

@@ -16,6 +16,7 @@ register.filter("on_clock", on_clock)
 
 for _name in (
     "units",
+    "several",
     "amount",
     "plain",
     "unit_hours",

@@ -16,6 +16,9 @@ from tests.world import NOW
     [
         (numbers.units(1234567), "1,234,567"),
         (numbers.units(None), "unknown"),
+        (numbers.several(1), "1 unit"),
+        (numbers.several(0), "0 units"),
+        (numbers.several(1200), "1,200 units"),
         (numbers.amount(0), "0"),
         (numbers.amount(0.0421), "0.042"),
         (numbers.amount(0.00001), "1.0e-05"),
