@@ -27,8 +27,9 @@ def real_place(transactional_db) -> Tenant:
     return tenant("place")
 
 
-def note(place: Tenant, note_id: UUID, *lines: str, by: int = 1, **values):
-    return place.run(Note(note_id=note_id, lines=lines, **values), by=machine(by))
+def note(place: Tenant, note_id: UUID, *lines: str, by: int = 1, key: str | None = None, **values):
+    command = Note(note_id=note_id, lines=lines, **values)
+    return place.run(command, by=machine(by), idempotency_key=key)
 
 
 def events(place: Tenant) -> list[tuple]:
@@ -59,6 +60,51 @@ def test_an_append_to_a_stream_that_moved_on_is_a_conflict_and_stores_nothing(pl
     assert caught.value.code == "stale_version"
     assert caught.value.facts["found"] == 1
     assert note(place, note_id, "b", expected=1).events[0].version == 2
+
+
+@pytest.mark.parametrize("lines", [("late",), ("late", "later")], ids=["one", "many"])
+@pytest.mark.parametrize("expected", [0, 2])
+def test_after_a_conflict_not_even_the_receipt_is_there(real_place, lines, expected):
+    """Nothing was final before the versions were compared; so the key is free for another try."""
+    note_id = new_id()
+    note(real_place, note_id, "a")
+    before = events(real_place)
+    with pytest.raises(Conflict) as caught:
+        note(real_place, note_id, *lines, expected=expected, key="k")
+    assert caught.value.code == "stale_version"
+    assert events(real_place) == before
+    with scope.reading(real_place.id), server_cursor() as cursor:
+        rows = cursor.execute("SELECT count(*) FROM ledger_receipt").fetchone()
+        assert rows == (0,)
+    again = note(real_place, note_id, *lines, expected=1, key="k")
+    assert not again.replayed
+    assert [one.version for one in again.events] == list(range(2, 2 + len(lines)))
+    assert note(real_place, note_id, *lines, expected=1, key="k").replayed
+    assert verification.verify(real_place.id).findings == []
+
+
+def test_one_event_and_many_take_their_places_after_each_other(real_place):
+    """In one stream and two lanes, with receipts and without, the first of a lane among them."""
+    note_id, pool_id = new_id(), new_id()
+    placed = []
+    for number, lines in enumerate((("a",), ("b", "c"), ("d",), ("e",), ("f", "g", "h"), ("i",))):
+        keyed = {"key": f"k{number}"} if number % 2 else {}
+        placed += note(real_place, note_id, *lines, **keyed).events
+        placed += note(real_place, pool_id, lines[0], pool_id=pool_id, **keyed, by=2).events
+    of_note = [one for one in placed if one.stream == f"note:{note_id}"]
+    of_pool = [one for one in placed if one.stream == f"note:{pool_id}"]
+    assert [one.version for one in of_note] == list(range(1, 10))
+    assert [one.version for one in of_pool] == [one.lane_seq for one in of_pool] == [*range(1, 7)]
+    assert {one.lane for one in of_pool} == {pool_id}
+    assert {one.lane for one in of_note} == {real_place.id}
+    stored = {row[2]: row for row in events(real_place)}
+    for one in placed:
+        place = (one.lane, one.lane_seq, one.position, one.stream, one.version)
+        assert stored[one.position] == place
+    assert note(real_place, note_id, "b", "c", key="k1").replayed
+    assert note(real_place, note_id, "e", key="k3").replayed
+    assert len(events(real_place)) == len(stored)
+    assert verification.verify(real_place.id).findings == []
 
 
 def test_of_many_who_read_the_same_version_one_wins(real_place):
