@@ -110,6 +110,28 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
         Invalid: `share_out_of_range`, `window_out_of_range`, `watch_out_of_range`,
             `seconds_out_of_range`, `exempt_too_many`, `maintenance_out_of_range`.
     """
+    _check_shares_and_hours(command)
+    if len(command.exempt_ids) > EXEMPT_MAX:
+        raise Invalid("exempt_too_many", f"At most {EXEMPT_MAX} accounts.", field="exempt")
+    _check_maintenance(command)
+    return PoolRule(
+        set_for="organization" if command.pool_id is None else "pool",
+        enabled=command.enabled,
+        rule=ReclaimRule(
+            threshold=Fraction(command.threshold),
+            window_seconds=command.window_seconds,
+            watch_part=Fraction(command.watch_seconds, command.window_seconds),
+            clear_margin=Fraction(command.clear_margin),
+            cooldown_seconds=command.cooldown_seconds,
+            gap_seconds_max=command.gap_seconds_max,
+            unknown_seconds_max=command.unknown_seconds_max,
+        ),
+        exempt_ids=tuple(sorted(set(command.exempt_ids))),
+        maintenance=tuple(sorted(set(command.maintenance))),
+    )
+
+
+def _check_shares_and_hours(command: SetReclaimRule) -> None:
     for name in ("threshold", "clear_margin"):
         share = getattr(command, name)
         if not share.is_finite() or share != round(share, SHARE_PLACES):
@@ -127,8 +149,9 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
             "A watch is whole hours, one to the window's.",
             field="watch_seconds",
         )
-    if len(command.exempt_ids) > EXEMPT_MAX:
-        raise Invalid("exempt_too_many", f"At most {EXEMPT_MAX} accounts.", field="exempt")
+
+
+def _check_maintenance(command: SetReclaimRule) -> None:
     longest = timedelta(days=MAINTENANCE_DAYS_MAX)
     for low, high in command.maintenance:
         if not low.tzinfo or not high.tzinfo or not low < high <= low + longest:
@@ -142,21 +165,6 @@ def rule_of(command: SetReclaimRule) -> PoolRule:
         raise Invalid(
             "maintenance_out_of_range", f"At most {MAINTENANCE_MAX} windows.", field="maintenance"
         )
-    return PoolRule(
-        set_for="organization" if command.pool_id is None else "pool",
-        enabled=command.enabled,
-        rule=ReclaimRule(
-            threshold=Fraction(command.threshold),
-            window_seconds=command.window_seconds,
-            watch_part=Fraction(command.watch_seconds, command.window_seconds),
-            clear_margin=Fraction(command.clear_margin),
-            cooldown_seconds=command.cooldown_seconds,
-            gap_seconds_max=command.gap_seconds_max,
-            unknown_seconds_max=command.unknown_seconds_max,
-        ),
-        exempt_ids=tuple(sorted(set(command.exempt_ids))),
-        maintenance=tuple(sorted(set(command.maintenance))),
-    )
 
 
 def _check_pool(organization_id: UUID, pool_id: UUID) -> None:

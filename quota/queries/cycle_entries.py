@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -171,17 +171,7 @@ def entries(
     Raises:
         Invalid: `after` is none of ours.
     """
-    where, values = "", []
-    if SHOWN[shown]:
-        where, values = " AND e.state = ANY(%b)", [list(SHOWN[shown])]
-    if account_id is not None:
-        where, values = f"{where} AND a.ancestors && ARRAY[%b]::uuid[]", [*values, account_id]
-    if pool_id is not None:
-        where, values = f"{where} AND e.pool_id = %b", [*values, pool_id]
-    if pool_ids is not None:
-        where, values = f"{where} AND e.pool_id = ANY(%b::uuid[])", [*values, list(pool_ids)]
-    if only is not None:
-        where, values = f"{where} AND e.account_id = %b AND e.pool_id = %b", [*values, *only]
+    where, values = _chosen(shown, account_id, pool_id, pool_ids, only)
     columns, types, beyond, direction = _ORDER[sort]
     if after:
         where += f" AND ({columns}) {beyond} ({types})"
@@ -205,6 +195,28 @@ def entries(
         live = figures_of(organization_id, places, window_days=cycle.window_days, now=now)
     rows = [_entry_row(row, live) for row in kept]
     return EntryPage(rows, _after(kept[-1], sort) if len(found) > limit else None)
+
+
+def _chosen(
+    shown: str,
+    account_id: UUID | None,
+    pool_id: UUID | None,
+    pool_ids: Collection[UUID] | None,
+    only: tuple[UUID, UUID] | None,
+) -> tuple[str, list[Any]]:
+    """Conditions on rows, as in `entries`, and their values."""
+    where, values = "", []
+    if SHOWN[shown]:
+        where, values = " AND e.state = ANY(%b)", [list(SHOWN[shown])]
+    if account_id is not None:
+        where, values = f"{where} AND a.ancestors && ARRAY[%b]::uuid[]", [*values, account_id]
+    if pool_id is not None:
+        where, values = f"{where} AND e.pool_id = %b", [*values, pool_id]
+    if pool_ids is not None:
+        where, values = f"{where} AND e.pool_id = ANY(%b::uuid[])", [*values, list(pool_ids)]
+    if only is not None:
+        where, values = f"{where} AND e.account_id = %b AND e.pool_id = %b", [*values, *only]
+    return where, values
 
 
 def _split(columns: str) -> list[str]:
