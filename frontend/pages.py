@@ -165,6 +165,8 @@ def refusal(request: PageRequest, error: DomainError) -> HttpResponse:
             "error": error,
             "said": detail,
             "roles": error.facts.get("roles", ()) if isinstance(error, Denied) else (),
+            # What an address asks for cannot be: the page itself may still be had.
+            "anew": request.path if error.status == 400 and request.GET else None,
             "problem_icon": "shield-lock" if error.status == 403 else "exclamation-triangle",
         },
         status=error.status,

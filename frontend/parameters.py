@@ -61,7 +61,7 @@ def choice(query: QueryDict, name: str, choices: tuple[str, ...], default: str) 
     """One of a few words."""
     value = text(query, name) or default
     if value not in choices:
-        raise _bad(name, f"is one of {', '.join(choices)}")
+        raise _bad(name, f"is one of {', '.join(filter(None, choices))}, or left out")
     return value
 
 

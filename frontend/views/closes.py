@@ -9,6 +9,7 @@ from accounting import statement_month
 from accounting.commands.statements import ConfirmClose
 from accounting.domain import statements
 from accounting.queries import statements as queries
+from frontend import parameters
 from frontend.forms.rates import CloseForm, ReasonForm
 from frontend.forms.sending import Sent, form_status, send
 from frontend.pages import PageRequest, page, render
@@ -26,6 +27,9 @@ def closes(request: PageRequest) -> HttpResponse:
         here.require(RATE_WRITE, here.organization.root_account_id)
         rows = queries.closes(here.id)
         month = queries.turn(rows, this_month=here.today.replace(day=1))
+        if not rows and month and request.GET:
+            # Any may be the first; none before it can be closed later.
+            month = min(month, parameters.month(request.GET, today=month))
         over = month is not None and statements.month_of(month, here.zone).end <= here.now
         findings = statement_month.findings(here.id, month, now=here.now) if over and month else []
         terms = queries.terms_of(here.id, month or here.today.replace(day=1))
@@ -44,6 +48,7 @@ def closes(request: PageRequest) -> HttpResponse:
             "running": rows[0] if rows and rows[0].state == "closing" else None,
             "own": bool(rows) and rows[0].starter_id == here.actor.id,
             "month": month,
+            "before": statements.month_before(month) if month and not rows else None,
             "over": over,
             "findings": findings,
             "accepted": request.POST.getlist("accept"),

@@ -83,7 +83,7 @@ def grant(request: PageRequest) -> HttpResponse:
     except DomainError as error:
         if error.status == 403:
             raise
-        messages.error(request, f"{name or 'Nobody'}: {error.detail}")
+        messages.error(request, f"{name}: {error.detail}" if name else "Say who: a short name.")
     else:
         messages.success(request, f"{person.display_name or name} is {role} on {account} now.")
     return _back(account)

@@ -53,6 +53,20 @@ def test_a_refusal_says_which_role_is_needed(acme, browse):
     assert unquote(page["X-Problem"]).startswith("This needs the permission token:write")
 
 
+def test_a_choice_that_is_none_names_those_there_are_and_the_page_without_it(acme, browse):
+    page = browse(acme, "alice").get("/usage?pool=nowhere")
+    words = page.content.decode()
+    assert page.status_code == 400
+    assert "it is one of a100, h100, or left out." in unquote(page["X-Problem"])
+    assert 'href="/usage">' in words and "The page without these choices" in words
+
+
+def test_a_role_for_nobody_asks_for_whom(acme, browse):
+    sent = {"account": "nlp", "person": "", "role": "lead"}
+    page = browse(acme, "otto").post("/settings/people/grant", sent, follow=True)
+    assert b"Say who: a short name." in page.content
+
+
 def test_a_lead_sees_nothing_of_accounts_beside(acme, browse):
     client = browse(acme, "alice")
     assert client.get("/usage?account=vision").status_code == 403

@@ -1,7 +1,7 @@
 """A month at a glance: who sees it, that it adds up, and why each amount is what it is."""
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -164,6 +164,21 @@ def test_finance_closes_a_month_on_its_page(place, browse):
     words = text(fay.get("/showback/closes"))
     assert "Next: 2026-11" in words and "2026-10 closed fay" in words
     assert browse(place, "alice").get("/showback/closes").status_code == 403
+
+
+def test_the_first_month_that_closes_is_chosen(place, browse):
+    fay = browse(place, "fay")
+    page = fay.get("/showback/closes")
+    assert "those before it stay open for good" in text(page)
+    assert "/showback/closes?month=2026-09" in page.content.decode()
+    assert "Close 2026-10 for good" in text(fay.get("/showback/closes?month=2027-01"))
+    assert "Begin with 2026-08" in text(fay.get("/showback/closes?month=2026-09"))
+    accepted = {"accept": ["telemetry_missing"]}
+    assert save(fay, "/showback/closes?month=2026-09", **accepted).status_code == 302
+    while not place.run(CloseMonth(month=date(2026, 9, 1)), now=NOW).result.closed:
+        pass
+    words = text(fay.get("/showback/closes?month=2026-08"))
+    assert "Next: 2026-10" in words and "Begin with" not in words
 
 
 def test_a_second_person_confirms_on_the_page(place, browse):
