@@ -1,6 +1,6 @@
 """Forms of flavors and pools: shape and types only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -15,24 +15,14 @@ from quota.commands.pools import (
     WEIGHT_PLACES,
     DefineFlavor,
     OpenPool,
-    ResizePool,
     SetFlavorWeight,
-    SetReclaimTarget,
-    SetSafetyMargin,
-    SetUnavailable,
+    SizeChange,
+    size_change,
 )
 from quota.queries import FlavorRow, PoolRow
 
 NAME_LENGTH_MAX = 100
 RECLAIM_SECONDS_DEFAULT = 300
-SIZES: dict[str, Callable[..., Any]] = {
-    "capacity": ResizePool,
-    "unavailable": SetUnavailable,
-    "safety_margin": SetSafetyMargin,
-    "reclaim_target_seconds": SetReclaimTarget,
-}
-DECIDED = ("capacity", "safety_margin")
-"""What somebody decides, and what promises may therefore refuse; failed units are a fact."""
 
 
 class PoolForm(forms.Form):
@@ -69,16 +59,15 @@ class PoolForm(forms.Form):
             self.add_error("value", f"At most {RECLAIM_SECONDS_MAX} seconds, which is 7 days.")
         return cleaned
 
-    def command(self, *, pool_id: UUID, expected_version: int | None = None) -> Any:
+    def command(self, *, pool_id: UUID, expected_version: int | None = None) -> SizeChange:
         """What the valid form asks for."""
         values = self.cleaned_data
-        what = values["what"]
-        more = {"accept_over_promise": values["accept_over_promise"]} if what in DECIDED else {}
-        return SIZES[what](
-            pool_id=pool_id,
+        return size_change(
+            pool_id,
+            values["what"],
+            values["value"],
+            accept_over_promise=values["accept_over_promise"],
             expected_version=expected_version,
-            **{what: values["value"]},
-            **more,
         )
 
 

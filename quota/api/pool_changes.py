@@ -1,8 +1,6 @@
 """One pool over REST, and the operator's commands on pools and flavors, the browser's own."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -19,13 +17,12 @@ from quota.api.pools import Flavor, FlavorsOperation, PoolsOperation
 from quota.api.quotas import tiers
 from quota.api.reading import AS_OF, QuotaOperation, fields_of
 from quota.commands.pools import (
+    SIZES,
     DefineFlavor,
     OpenPool,
-    ResizePool,
     SetFlavorWeight,
-    SetReclaimTarget,
-    SetSafetyMargin,
-    SetUnavailable,
+    SizeChange,
+    size_change,
 )
 from quota.queries.capacity import NOTHING, held_by_account
 from quota.queries.pools import FlavorRow, PoolRow, flavors
@@ -33,15 +30,6 @@ from quota.queries.quotas import PoolPromise, promises
 from quota.queries.reserved import reserved
 from quota.queries.versions import versions
 from tenancy.domain.roles import POOL_WRITE
-
-_CHANGES: dict[str, Callable[..., Any]] = {
-    "capacity": ResizePool,
-    "unavailable": SetUnavailable,
-    "safety_margin": SetSafetyMargin,
-    "reclaim_target_seconds": SetReclaimTarget,
-}
-_ACCEPTING = ("capacity", "safety_margin")
-_SIZES = ("capacity", "unavailable", "safety_margin", "reclaim_target_seconds")
 
 
 class OpenPoolOperation(PoolsOperation, QuotaOperation):
@@ -67,7 +55,7 @@ class OpenPoolOperation(PoolsOperation, QuotaOperation):
             flavor = _flavor(caller.organization_id, body.flavor)
         command = OpenPool(
             flavor_id=flavor.id,
-            **fields_of(body, ("name", "cluster", *_SIZES)),
+            **fields_of(body, ("name", "cluster", *SIZES)),
         )
         outcome = execute(command, self.change(request, caller, body))
         now, _ = self.instants(request)
@@ -206,7 +194,7 @@ def facts(
     stream = f"pool:{row.id}"
     return wire.PoolFacts(
         **fields_of(row, ("id", "name", "cluster", "flavor")),
-        **fields_of(pool, _SIZES),
+        **fields_of(pool, SIZES),
         **fields_of(promise, ("promised", "promisable", "over_promised_by")),
         in_use=tiers(in_use),
         set_aside=tiers(aside),
@@ -216,19 +204,22 @@ def facts(
     )
 
 
-def _command(row: PoolRow, body: wire.PoolChange) -> Any:
+def _command(row: PoolRow, body: wire.PoolChange) -> SizeChange:
     """The command that a body asks for.
 
     Raises:
         Invalid: none, or more than one.
     """
-    wanted = {name: getattr(body, name) for name in _CHANGES if getattr(body, name) is not UNSET}
+    wanted = {name: getattr(body, name) for name in SIZES if getattr(body, name) is not UNSET}
     if len(wanted) != 1:
-        raise Invalid("one_change", f"Send one of {', '.join(_CHANGES)}.", field="")
+        raise Invalid("one_change", f"Send one of {', '.join(SIZES)}.", field="")
     ((name, value),) = wanted.items()
-    accepts = {"accept_over_promise": body.accept_over_promise} if name in _ACCEPTING else {}
-    return _CHANGES[name](
-        pool_id=row.id, expected_version=body.expected_version, **{name: value}, **accepts
+    return size_change(
+        row.id,
+        name,
+        value,
+        accept_over_promise=body.accept_over_promise,
+        expected_version=body.expected_version,
     )
 
 

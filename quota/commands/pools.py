@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from ledger.errors import Conflict, Invalid, NotFound
@@ -164,6 +165,32 @@ class SetReclaimTarget:
     pool_id: UUID
     reclaim_target_seconds: int
     expected_version: int | None = None
+
+
+SizeChange: TypeAlias = ResizePool | SetUnavailable | SetSafetyMargin | SetReclaimTarget
+SIZES: Final[dict[str, type[SizeChange]]] = {
+    "capacity": ResizePool,
+    "unavailable": SetUnavailable,
+    "safety_margin": SetSafetyMargin,
+    "reclaim_target_seconds": SetReclaimTarget,
+}
+"""What sets a size of a pool, by its name."""
+_DECIDED: Final = (ResizePool, SetSafetyMargin)
+"""What somebody decides, and what promises may therefore refuse; failed units are a fact."""
+
+
+def size_change(
+    pool_id: UUID,
+    size: str,
+    value: int,
+    *,
+    accept_over_promise: bool,
+    expected_version: int | None,
+) -> SizeChange:
+    """The command that sets one of `SIZES`; what promises cannot refuse needs no acceptance."""
+    change = SIZES[size]
+    accepts = {"accept_over_promise": accept_over_promise} if change in _DECIDED else {}
+    return change(pool_id=pool_id, expected_version=expected_version, **{size: value}, **accepts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
