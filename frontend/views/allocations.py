@@ -32,6 +32,10 @@ from tenancy.domain.roles import LEDGER_READ, READ
 PAGE_ROWS = 50
 EVENTS_SHOWN = 100
 ATTEMPTS_SHOWN = 20
+_END_TITLES = {"all": "Good until, or ended"} | dict.fromkeys(
+    ("live", "held", "running"), "Good until"
+)
+"""What the last column tells of allocations in these states; of others, their end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ def allocation_list(request: PageRequest) -> HttpResponse:
             # Only what is seen first goes stale; an older page stays as it was asked for.
             "refresh": not (after or errors) and state in ("live", "held", "running"),
             "errors": errors,
+            "end_title": _END_TITLES.get(state, "Ended"),
             "partials": ("rows",),
         },
         status=400 if errors else 200,

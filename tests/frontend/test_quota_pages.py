@@ -76,6 +76,9 @@ def test_allocations_filter_and_lead_to_a_timeline(busy, browse):
     client = browse(busy, "alice")
     assert b"job-2" in client.get("/allocations?pool=h100&account=nlp").content
     assert b"job-2" not in client.get("/allocations?state=released").content
+    for state, title in (("live", "Good until"), ("all", "Good until, or ended")):
+        page = client.get(f"/allocations?state={state}").content.decode()
+        assert f">{title}</th>" in page and "<td>guaranteed, P3</td>" in page
     text = client.get("/allocations/job-1").content.decode()
     assert "40 units of h100 held for job-1 of nlp (Bob), guaranteed" in text
 
