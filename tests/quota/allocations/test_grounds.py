@@ -2,7 +2,7 @@
 more: the next admission sees every change at once, whoever made it and however."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -67,11 +67,11 @@ class Changing:
     def in_pool(self, command: type, **values) -> None:
         self.place.run(command(pool_id=self.place.pools["h100"], **values), reason="test")
 
-    def set_aside(self) -> None:
+    def set_aside(self, account: str = "nlp") -> None:
         self.in_pool(
             SetAside,
             id=new_id(),
-            account_id=self.place.accounts["nlp"],
+            account_id=self.place.accounts[account],
             key="theirs",
             units=30,
             free_units=30,
@@ -169,6 +169,10 @@ CHANGES: dict[str, tuple[Change, wire.Ask, str, str]] = {
     "the pool is to come back sooner": (
         lambda it: it.in_pool(SetReclaimTarget, reclaim_target_seconds=100),
         *(SLOW, "borrowed 30", "denied by reclaim_target"),
+    ),
+    "units are set aside for somebody without a quota": (
+        lambda it: it.set_aside("vision"),
+        *(ask("nlp", 71, tier="spot"), "spot 71", "denied by capacity"),
     ),
     "units are set aside for another job": (
         Changing.set_aside,
@@ -298,6 +302,16 @@ def test_what_does_not_matter_makes_it_read_again_and_decide_the_same(place, her
     before = here.decide(ask(), ask("vision"))
     place.run(RecordLaneHeads())
     assert here.decide(ask(), ask("vision")) == before
+
+
+def test_another_history_of_the_same_length_is_another(here, quotas):
+    """As after a restore from a backup: numbers of the lane come again, with other events."""
+    assert here.would(OWN_45) == "denied by guarantee"
+    [(key, ground)] = here.kept._grounds.items()
+    seq, remade, hash_ = ground.stamp.split()
+    quotas.set("nlp", 50, borrowing_limit=10)
+    here.kept.put(key, replace(ground, stamp=f"{int(seq) + 1} {remade} {hash_}"))
+    assert here.would(OWN_45) == "guaranteed 45"
 
 
 TIMES_OF_NOBODY = """
