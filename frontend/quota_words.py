@@ -16,7 +16,7 @@ class Explained:
 
     Attributes:
         ceiling: what its guarantees and borrowing limit add up to; None: no bound of its own.
-        lent: units of its own guarantees that others could use now.
+        lendable: units of its own guarantees that others could use now.
         obtainable: what it could still get: what its entitlement leaves and the pool has free.
         stop: the limit behind `obtainable`, and what can be done about it.
         reserved: what is set aside for jobs of the account itself.

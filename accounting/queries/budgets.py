@@ -117,7 +117,6 @@ class Standing:
     Attributes:
         costs: by day, of the period and the weeks before today.
         since: the first day that ever cost something.
-        burns: see `accounting.domain.budgets.burns`.
     """
 
     row: BudgetRow
