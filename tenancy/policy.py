@@ -1,5 +1,6 @@
 """May this actor do this here? Given to the command runner and asked by every read."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from ledger.errors import Denied, NotFound
@@ -30,7 +31,7 @@ def authorize(
             roles = granting(permission)
             raise Denied(
                 "people_only",
-                f"No token may do this. A person with one of the roles {', '.join(roles)} does."
+                f"No token may do this. A person with {_any_of(roles)} does."
                 if roles
                 else "No token may do this.",
                 facts={"permission": permission, "roles": list(roles)},
@@ -48,10 +49,20 @@ def authorize(
         roles = granting(permission)
         raise Denied(
             "role_missing",
-            f"This needs the permission {permission}. "
-            f"Ask for one of the roles {', '.join(roles) or 'none'} on this account.",
+            f"This needs the permission {permission}. {_way_in(roles, account_id)}",
             facts={"permission": permission, "roles": list(roles)},
         )
+
+
+def _any_of(roles: Sequence[str]) -> str:
+    return f"the role {roles[0]}" if len(roles) == 1 else f"one of the roles {', '.join(roles)}"
+
+
+def _way_in(roles: Sequence[str], account_id: UUID | None) -> str:
+    if not roles:
+        return "No role carries it."
+    place = "the root account" if account_id is None else "this account"
+    return f"Ask for {_any_of(roles)} on {place}."
 
 
 def _check_person(actor: Actor, organization_id: UUID) -> None:

@@ -70,6 +70,11 @@ def test_a_denial_names_the_permission_and_who_carries_it(acme):
         acme.run(OpenAccount(parent_id=acme.root, name="x"), by=acme.actor("alice"))
     assert caught.value.code == "role_missing"
     assert caught.value.facts == {"permission": "tree:write", "roles": ["operator"]}
+    assert caught.value.detail.endswith("Ask for the role operator on this account.")
+    with scope.reading(acme.id), pytest.raises(Denied) as caught:
+        policy.authorize(acme.actor("alice"), Scope.EXPORT_READ, None, acme.id)
+    assert "Ask for one of the roles lead, " in caught.value.detail
+    assert caught.value.detail.endswith(" on the root account.")
 
 
 def test_a_lead_places_people_below_and_nowhere_else(acme):
