@@ -79,7 +79,9 @@ class RequestForm(forms.Form):
         error_messages={"required": "Say for which account."},
     )
     pool = forms.ChoiceField(
-        label="In which pool", help_text="A pool is a set of GPUs of one kind in one place."
+        label="In which pool",
+        help_text="A pool is a set of GPUs of one kind in one place.",
+        error_messages={"required": "Choose a pool."},
     )
     kind = forms.ChoiceField(
         label="What do you need?",

@@ -86,6 +86,11 @@
   });
   window.addEventListener("pageshow", function (event) {
     if (event.persisted) document.querySelectorAll("form").forEach((form) => waiting(form, false));
+    // Back: filters say what the page shows, not what was chosen there before one left it.
+    const [way] = performance.getEntriesByType("navigation");
+    if (event.persisted || way?.type === "back_forward") {
+      document.querySelectorAll("form.filters:not([method=post])").forEach((form) => form.reset());
+    }
   });
 
   // A form or select that applies at once, where a button does it without JavaScript.

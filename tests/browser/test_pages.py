@@ -136,6 +136,10 @@ def test_the_keyboard_goes_to_pages_rows_search_and_help(
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     assert_accessible(page, within="dialog")
+    for key, title in (("m", "Costs"), ("z", "Detections"), ("n", "Notices")):
+        told = re.compile(rf"g\s+{key}\s*go to {title}")
+        expect(page.get_by_role("dialog")).to_contain_text(told)
+    expect(page.get_by_role("dialog")).not_to_contain_text("go to API tokens")
     page.get_by_label("Single keys are on").uncheck()
     page.keyboard.press("Escape")
     page.locator("h1").click()
@@ -149,6 +153,18 @@ def test_the_keyboard_goes_to_pages_rows_search_and_help(
     page.locator("h1").click()
     page.keyboard.press("/")
     expect(page.locator("#search")).to_be_focused()
+
+
+def test_back_shows_the_filters_of_the_page_one_is_back_at(
+    page: Page, sign_in: Callable, used: Tenant
+):
+    sign_in(page, used, "alice")
+    page.goto("/usage?account=nlp")
+    page.get_by_label("Pool", exact=True).select_option("h100")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**pool=h100**")
+    page.go_back()
+    expect(page.get_by_label("Pool", exact=True)).to_have_value("")
 
 
 def test_enter_on_a_row_never_acts(page: Page, sign_in: Callable, acme: Tenant):

@@ -2,13 +2,16 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from frontend.navigation import groups
 from ledger import scope
 from ledger.queries import history
 from tenancy.commands.people import AddPerson, SetAssociation
-from tests.world import NOW, record
+from tenancy.domain.roles import PERMISSIONS
+from tests.world import NOW, record, tenant
 
 QUERIES_MAX = {
     "/": 28,
@@ -230,6 +233,22 @@ def test_statements_stay_few_however_much_there_is(used, browse, statements, add
     statements.clear()
     client.get(address)
     assert len(statements) <= first <= QUERIES_MAX[address], "\n".join(statements)
+
+
+def test_the_guide_names_every_key_that_leads_to_a_page():
+    guide = (Path(__file__).parents[2] / "docs/user/keyboard.md").read_text()
+    everything = frozenset().union(*PERMISSIONS.values())
+    keys = [one.key for group in groups("/", everything) for one in group.entries]
+    assert len(keys) == len(set(keys))
+    assert [key for key in (*keys, "n") if f"| `g` then `{key}` |" not in guide] == []
+
+
+def test_one_person_is_no_people(browse):
+    place = tenant("small")
+    place.account("nlp")
+    place.person("ada", "nlp")
+    place.role("ada", "lead", on="nlp")
+    assert b"1 person ranked" in browse(place, "ada").get("/fairshare").content
 
 
 def test_names_are_never_markup(acme, browse):

@@ -10,7 +10,7 @@ from tenancy.commands.people import RevokeRole
 from tests.frontend.asking import ASK, END, filled, stored
 from tests.frontend.forms import hidden, text
 from tests.quota.requests.conftest import DAY
-from tests.world import NOW
+from tests.world import NOW, tenant
 
 
 @pytest.fixture
@@ -25,6 +25,16 @@ def test_the_form_starts_with_what_is_usual(alice):
     assert re.search(r'value="new" checked', content), "nlp has nothing in h100 yet"
     assert f'name="ends_at" id="id_ends_at" value="{END}"' in content
     assert "Time in Europe/Berlin" in text(page)
+
+
+def test_without_a_pool_the_form_says_who_opens_one(browse):
+    place = tenant("empty")
+    place.person("ada")
+    place.role("ada", "lead")
+    page = text(browse(place, "ada").get("/requests/new"))
+    assert "There is no pool yet" in page and "An operator opens pools" in page
+    tried = text(browse(place, "ada").post("/requests/new", {"step": "check", "units": "3"}))
+    assert "Choose a pool." in tried
 
 
 def test_twenty_four_for_six_weeks_are_granted_at_once(alice, desk):
