@@ -169,3 +169,17 @@ def test_an_allocation_that_runs_counts_until_now_and_once(place):
     place.use(record("j", units=12, hours=None, start=start))
     (line,) = month(place, **november).lines
     assert line.amount == 12 * 3
+
+
+def test_how_far_use_is_settled_is_asked_only_where_the_last_day_is_not_over(place, statements):
+    publish(place, "1", at=START)
+    place.use(record("a", units=1, hours=24, start=START))
+
+    def asked(now: datetime) -> bool:
+        statements.clear()
+        (line,) = month(place, now=now).lines
+        assert line.amount == 24
+        return any("payload->>'until'" in one for one in statements)
+
+    assert asked(START + 5 * DAY + timedelta(hours=3))
+    assert not asked(LATER)
