@@ -298,6 +298,14 @@ def test_two_processes_fill_a_guarantee_between_them(here, there):
     assert there.admit(ask(units=1, key="d", **tier)) == ["denied by guarantee"]
 
 
+def test_who_was_not_asked_for_yet_is_looked_up(here):
+    here.would(ask())
+    assert here.would(ask("vision")) == "borrowed 8"
+    assert here.would(ask(person="alice")) == "guaranteed 8"
+    assert here.knows(ask("vision", person="alice"), ask())
+    assert here.would(ask("vision", person="uma")) == "borrowed 8"
+
+
 def test_what_does_not_matter_makes_it_read_again_and_decide_the_same(place, here):
     before = here.decide(ask(), ask("vision"))
     place.run(RecordLaneHeads())
