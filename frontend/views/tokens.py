@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from frontend import parameters
 from frontend.pages import Page, PageRequest, page, render
 from ledger import scope
-from ledger.errors import Invalid, NotFound
+from ledger.errors import Conflict, Invalid, NotFound
 from ledger.execution import Context, execute
 from ledger.ids import new_id
 from quota.queries import PoolRow, pools_with_weights
@@ -189,17 +189,24 @@ def _token(here: Page, token_id: str) -> TokenRow:
 def _execute(request: PageRequest, command) -> object:
     here = request.page
     key = request.POST.get("key", "")
-    return execute(
-        command,
-        Context(
-            organization_id=here.id,
-            actor=here.actor,
-            now=here.now,
-            # Sent twice, a form acts once. But a secret differs each time, so a repeated issue is
-            # a conflict and says so, instead of showing a secret that is good for nothing.
-            idempotency_key=f"form/{key}" if key and key.isprintable() else None,
-        ),
-    ).result
+    context = Context(
+        organization_id=here.id,
+        actor=here.actor,
+        now=here.now,
+        # Sent twice, a form acts once. But a secret differs each time, so a repeated issue is
+        # a conflict and says so, instead of showing a secret that is good for nothing.
+        idempotency_key=f"form/{key}" if key and key.isprintable() else None,
+    )
+    try:
+        return execute(command, context).result
+    except Conflict as error:
+        if error.code != "idempotency_key_reused":
+            raise
+        raise Conflict(
+            error.code,
+            "This form was sent already: its token stands under API tokens, and the secret was "
+            "shown once. Where it is lost, rotate the token.",
+        ) from None
 
 
 def _show(
