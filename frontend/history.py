@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from frontend.numbers import duration, instant, percent
+from frontend.request_words import KINDS
 from ledger.instants import on_clock
 from ledger.queries import EventRow
 from quota.event_reading import mentioned, of_allocation
@@ -48,9 +49,9 @@ SENTENCES = {
     "admission.policy_set": "Times of admission set: holds {hold_seconds} s, leases "
     "{lease_seconds} s, heartbeats every {heartbeat_seconds} s, "
     "interactive at most {interactive_seconds_max} s",
-    "request.drafted": "Request for {account_id} in {pool_id} drafted: {terms[kind]}",
+    "request.drafted": "Request for {account_id} in {pool_id} drafted: {asked}",
     "request.discarded": "Draft of a request for {account_id} in {pool_id} thrown away",
-    "request.submitted": "{author_id} asks for {account_id} in {pool_id}: {terms[kind]}",
+    "request.submitted": "{author_id} asks for {account_id} in {pool_id}: {asked}",
     "request.granted": "Request of {account_id} in {pool_id} granted by the policy",
     "request.endorsed": "First approval for {account_id} in {pool_id} by {reviewer_id}",
     "request.approved": "Request of {account_id} in {pool_id} approved by {reviewer_id}",
@@ -182,7 +183,7 @@ SENTENCES = {
 }
 
 
-_INSTANTS = frozenset({"at", "until"})
+_INSTANTS = frozenset({"at", "until", "deadline"})
 _SHARES = frozenset({"threshold", "utilisation"})
 _MONEY = frozenset({"amount", "spent", "list_amount", "list_price", "price"})
 _BESIDE = ("duplicates", "conflicts", "rejected")
@@ -259,6 +260,8 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = on_clock(value, zone)
         elif value is None:
             words[field] = "none"
+        elif isinstance(value, str) and (field == "month" or field.endswith("_month")):
+            words[field] = value[:7]
         elif isinstance(value, str) and _is_instant(field):
             words[field] = _local(value, zone)
         elif isinstance(value, int):
@@ -267,6 +270,8 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = value
     if isinstance(quota := payload.get("quota"), Mapping):
         words["terms"], words["aside"] = _terms(quota), _aside(payload, words)
+    if isinstance(terms := payload.get("terms"), Mapping) and terms.get("kind") in KINDS:
+        words["asked"] = KINDS[terms["kind"]][0].lower()
     if {"kind", "rule"} <= payload.keys():
         words["alert"] = _alert(payload["kind"], payload["rule"])
     return words

@@ -27,6 +27,15 @@ NOBODY = "The ledger is open to leads, approvers, finance, operators and auditor
 
 PAGE_ROWS = 50
 SUBTREE_MAX = 1000
+AROUND = 10
+"""Events on either side of one that are looked through for those of the same command."""
+PAGES_OF = {
+    "request_id": "request",
+    "detection_id": "detection",
+    "budget_id": "budget",
+    "cycle_id": "cycle",
+}
+"""Pages of what an event may be about, by the field that names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +101,10 @@ def event(request: PageRequest, event_id: str) -> HttpResponse:
     here = request.page
     readable_accounts(here, LEDGER_READ, otherwise=NOBODY)
     found = queries.event(here.id, parameters.ident(event_id, what="event"))
-    names = history.names_for(here.id, [found])
     if not may_read(here.actor, here.id, found):
         raise NotFound("event_unknown", "There is no such event.", field="event")
+    beside = _beside(here, found)
+    names = history.names_for(here.id, [found, *beside])
     return render(
         request,
         "ledger_event.html",
@@ -103,9 +113,27 @@ def event(request: PageRequest, event_id: str) -> HttpResponse:
             "sentence": history.sentence(found, names, here.zone),
             "payload": msgspec.json.format(msgspec.json.encode(found.payload), indent=2).decode(),
             "links": _links(here, found, names),
+            "beside": [Line(one, history.sentence(one, names, here.zone)) for one in beside],
             "batch_id": found.payload.get("batch_id"),
         },
     )
+
+
+def _beside(here: Page, found: EventRow) -> list[EventRow]:
+    """What the same command recorded with it, oldest first: a quota with the approval it is by.
+
+    Events of a command follow each other. Of a command that recorded very many, those around.
+    """
+    near = queries.history(
+        here.id, before_position=found.position + AROUND + 1, limit=2 * AROUND + 1
+    ).rows
+    return [
+        one
+        for one in reversed(near)
+        if one.command_id == found.command_id
+        and one.id != found.id
+        and may_read(here.actor, here.id, one)
+    ]
 
 
 def _subject(
@@ -157,6 +185,8 @@ def _links(here: Page, found: EventRow, names: dict[UUID, str]) -> list[tuple[st
             address = f"{reverse('ledger')}?{urlencode({'account': accounts[ident]})}"
         elif field == "allocation_id" and ident in names:
             address = reverse("allocation", args=[names[ident]])
+        elif field in PAGES_OF:
+            address = reverse(PAGES_OF[field], args=[ident])
         links.append((field, names.get(ident, value), address))
     return links
 

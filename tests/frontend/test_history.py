@@ -34,6 +34,14 @@ def test_other_instants_too_and_only_those():
     assert odd == "Use before long ago no longer counts for priority"
 
 
+def test_months_deadlines_and_kinds_are_told_as_pages_tell_them():
+    closed = told("statement.closed", month="2026-10-01", statements=12, amount="1300616.94")
+    assert closed == "The month 2026-10 closed: 12 statements, 1,300,616.94"
+    opened = told("cycle.opened", name="Q4", quota_count=25, deadline="2026-12-11T02:57:01Z")
+    assert opened.endswith("25 quotas until 2026-12-11 03:57:01 CET")
+    assert told("request.drafted", terms={"kind": "boost"}).endswith("drafted: more for a while")
+
+
 def test_a_quota_is_told_as_a_whole():
     """A change of a limit alone reads otherwise than what stood before."""
     quota = {"guaranteed": 1200, "borrowing_limit": 0, "lending_limit": None}

@@ -135,6 +135,17 @@ def test_from_a_record_to_its_batch_to_the_event(used, browse):
     assert "usage.batch_recorded" in told and f"/usage/batches/{batch}" in told
 
 
+def test_from_a_quota_to_the_request_it_was_granted_for(desk, browse):
+    asked = desk.ask("nlp", 8, days=30)
+    with scope.reading(desk.place.id):
+        (set_,) = history(desk.place.id, types=["quota.set"], limit=1).rows
+    client = browse(desk.place, "otto")
+    page = client.get(f"/ledger/{set_.id}").content.decode()
+    assert "In the same step" in page and "granted by the policy" in page
+    (granted,) = re.findall(r'<li><a href="(/ledger/[^"]*)">[^<]*granted by the policy', page)
+    assert f'href="/requests/{asked.request_id}"' in client.get(granted).content.decode()
+
+
 def test_a_lead_does_not_see_events_of_others(used, browse):
     used.token()
     with scope.reading(used.id):
