@@ -32,6 +32,11 @@ def read_json(request: HttpRequest, kind: type[T]) -> T:
         raise Invalid("malformed_body", fault(error).detail, field="") from None
 
 
+def has_body(request: HttpRequest) -> bool:
+    """Whether anything was sent, for operations whose body is optional."""
+    return request.META.get("CONTENT_LENGTH") not in (None, "", "0")
+
+
 def given(body: msgspec.Struct) -> dict[str, Any]:
     """The members that the body has; absent ones are left out, null ones are not."""
     return {

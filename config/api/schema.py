@@ -42,6 +42,7 @@ _MEANINGS = {
     422: "A rule of the domain says no.",
 }
 _components: dict[str, Any] = {}
+_optional_bodies: set[str] = set()
 
 
 class Place(msgspec.Struct, omit_defaults=True):
@@ -85,6 +86,7 @@ def describe(
     gives: Any,
     status: int = 200,
     takes: Mapping[str, Any] | None = None,
+    body_optional: bool = False,
     also_gives: Mapping[str, Any] | None = None,
     parameters: Sequence[OpenApiParameter] = (),
     problems: Sequence[int] = (),
@@ -96,6 +98,7 @@ def describe(
         gives: the type of the usual answer, as JSON.
         status: of the usual answer.
         takes: types of the body by media type; a string stands for text of that description.
+        body_optional: it may be left out.
         also_gives: further media types of the answer.
         problems: statuses beyond those every operation has.
     """
@@ -103,6 +106,8 @@ def describe(
     answers: dict[Any, Any] = {(status, JSON): OpenApiResponse(schema_of(gives), "Done.")}
     for media_type, kind in (also_gives or {}).items():
         answers[status, media_type] = OpenApiResponse(_schema_or_text(kind), "Done.")
+    if body_optional:
+        _optional_bodies.add(operation_id)
     problem = schema_of(Problem)
     for status in sorted(meanings):
         answers[status, PROBLEM] = OpenApiResponse(problem, meanings[status])
@@ -170,11 +175,13 @@ def _schema_or_text(kind: Any) -> dict[str, Any]:
 
 
 def add_components(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Hook of drf-spectacular: the components that `describe` has gathered; bodies are a must."""
+    """Hook of drf-spectacular: the components that `describe` has gathered; bodies are a must
+    where `describe` does not say otherwise."""
     for operations in result["paths"].values():
         for operation in operations.values():
             if "requestBody" in operation:
-                operation["requestBody"]["required"] = True
+                must = operation["operationId"] not in _optional_bodies
+                operation["requestBody"]["required"] = must
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
     schemas |= _components
     result["components"]["schemas"] = dict(sorted(schemas.items()))

@@ -1,17 +1,19 @@
 """`/api/v1/accounts`: read the tree; open, rename, weigh, move and archive accounts."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from msgspec import UnsetType
 
 from config.api import parameters
-from config.api.json_bodies import JSON, given, read_json
+from config.api.json_bodies import JSON, given, has_body, read_json
 from config.api.schema import IDEMPOTENCY_KEY, describe, query
 from ledger import scope
 from ledger.errors import Invalid
-from ledger.execution import Outcome, execute
+from ledger.execution import Context, Outcome, execute
 from tenancy import queries
 from tenancy.api import examples, wire
 from tenancy.api.reading import PAGING, TreeOperation, account_named, next_page
@@ -28,6 +30,10 @@ _KINDS = {"name": "name", "description": "name", "shares": "shares", "parent": "
 
 
 class _AccountOperation(TreeOperation):
+    def because(self, request: HttpRequest, caller, reason: str | UnsetType) -> Context:
+        """The circumstances of a change, its reason among them where one is given."""
+        return replace(self.context(request, caller), reason=reason or "")
+
     def respond_account(
         self, caller, account_id: UUID, outcome: Outcome, *, status: int = 200
     ) -> HttpResponse:
@@ -144,7 +150,7 @@ class AccountOperation(_AccountOperation):
         with scope.reading(caller.organization_id):
             row = account_named(caller.organization_id, name)
             command = _change(row, body, caller.organization_id)
-        outcome = execute(command, self.context(request, caller))
+        outcome = execute(command, self.because(request, caller, body.reason))
         return self.respond_account(caller, row.id, outcome)
 
 
@@ -155,16 +161,20 @@ class ArchiveAccountOperation(_AccountOperation):
         "archiveAccount",
         tag="accounts",
         summary="Archive an account",
+        takes={JSON: wire.AccountEnd},
+        body_optional=True,
         gives=wire.Account,
         parameters=(IDEMPOTENCY_KEY,),
         problems=(404, 409, 422),
     )
     def post(self, request: HttpRequest, name: str) -> HttpResponse:
-        """It takes nothing new; its use stays in its parent's. Needs no body."""
+        """It takes nothing new; its use stays in its parent's. A body is optional."""
         caller = self.caller(request)
+        said = read_json(request, wire.AccountEnd) if has_body(request) else wire.AccountEnd()
         with scope.reading(caller.organization_id):
             row = account_named(caller.organization_id, name)
-        outcome = execute(ArchiveAccount(account_id=row.id), self.context(request, caller))
+        context = self.because(request, caller, said.reason)
+        outcome = execute(ArchiveAccount(account_id=row.id), context)
         return self.respond_account(caller, row.id, outcome)
 
 
@@ -176,6 +186,7 @@ def _change(row: AccountRow, body: wire.AccountChange, organization_id: UUID) ->
         NotFound: no such parent.
     """
     changes = given(body)
+    changes.pop("reason", None)
     kinds = {_KINDS[name] for name in changes}
     if len(kinds) != 1:
         raise Invalid(

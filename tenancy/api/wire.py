@@ -19,6 +19,7 @@ Description = Annotated[str, Meta(max_length=1_000)]
 DisplayName = Annotated[str, Meta(max_length=200)]
 Email = Annotated[str, Meta(max_length=254, pattern=r"^([^@\s]+@[^@\s]+)?$")]
 Instant = Annotated[datetime, Meta(tz=True)]
+Reason = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class Account(msgspec.Struct, kw_only=True):
@@ -50,12 +51,20 @@ class NewAccount(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One change: `name` and `description` together, or `shares`, or `parent`."""
+    """One change: `name` and `description` together, or `shares`, or `parent`. `reason` is kept
+    with it."""
 
     name: Name | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     shares: Shares | UnsetType = UNSET
     parent: Name | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
+
+
+class AccountEnd(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Why an account is archived: kept with it."""
+
+    reason: Reason | UnsetType = UNSET
 
 
 class Person(msgspec.Struct, kw_only=True):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ledger import scope
+from ledger.queries import history
 from tests.api.conftest import fresh_token, is_problem, signed_in, speaking
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -145,6 +147,37 @@ def test_what_cannot_be_archived(acme):
     otto = signed_in(acme, "otto")
     is_problem(otto.post("accounts/research/archive", b""), 422, "children_open")
     is_problem(otto.post("accounts/root/archive", b""), 422, "root_cannot_archive")
+
+
+def test_why_the_tree_changes_is_kept(acme):
+    otto = signed_in(acme, "otto")
+    otto.post("accounts", {"name": "speech", "parent": "research"})
+    moved = {"parent": "production", "reason": "goes to production"}
+    assert otto.send("PATCH", "accounts/speech", moved).status_code == 200
+    assert otto.post("accounts/speech/archive", {"reason": "merged"}).status_code == 200
+    with scope.reading(acme.id):
+        found = history(acme.id, types=("account.moved", "account.archived"), limit=2).rows
+    assert [(row.type, row.reason) for row in found] == [
+        ("account.archived", "merged"),
+        ("account.moved", "goes to production"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"reason": ""}, "length_out_of_range"),
+        ({"reason": "x" * 501}, "length_out_of_range"),
+        ({"reason": "a\u0000b"}, "text_unstorable"),
+        ({"why": "x"}, "field_unknown"),
+    ],
+)
+def test_reasons_that_are_none(acme, body, code):
+    otto = signed_in(acme, "otto")
+    is_problem(otto.post("accounts/serving/archive", body), 400, code)
+    if code != "field_unknown":
+        is_problem(otto.send("PATCH", "accounts/serving", {"shares": 2} | body), 400, code)
+    is_problem(otto.send("PATCH", "accounts/serving", {"reason": "only why"}), 400, "one_change")
 
 
 def test_only_operators_change_the_tree(acme, api):
