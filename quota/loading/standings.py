@@ -19,7 +19,6 @@ from quota.domain.reservation import Reservation, with_reserved
 from quota.domain.values import Pool, Quota
 from quota.loading import grounds, reservations
 from quota.loading import quotas as quota_loading
-from quota.loading.allocations import account_names
 from quota.loading.grounds import Ground
 
 _USUAL_TIMES = AdmissionPolicy()
@@ -299,12 +298,23 @@ def _stand_on(organization_id: UUID, found: Standing, known: Ground) -> None:
     missing = {one for held in found.holdings.values() for one in held if one not in accounts}
     if missing:
         # Somebody without a quota holds something since; nobody has asked for them here before.
-        above = quota_loading.parents_of(organization_id, missing)
-        found.accounts = {**accounts, **above}
-        more = account_names(organization_id, above.keys() - known.names.keys())
-        found.names = {**known.names, **more}
+        rows = _with_all_above(organization_id, missing)
+        found.accounts = {**accounts, **{row[0]: row[1] for row in rows}}
+        found.names = {**known.names, **{row[0]: row[2] for row in rows}}
+        found.closed = {*known.closed, *(row[0] for row in rows if row[3])}
     else:
         found.ground = known
+
+
+def _with_all_above(organization_id: UUID, accounts: Collection[UUID]) -> list[tuple]:
+    """Id, parent, name, and whether archived, of accounts and of all above them."""
+    with server_cursor() as cursor:
+        return cursor.execute(
+            "SELECT id, parent_id, name, archived_at IS NOT NULL FROM tenancy_account "
+            "WHERE organization_id = %b AND id IN (SELECT unnest(ancestors) FROM tenancy_account "
+            "WHERE organization_id = %b AND id = ANY(%b::uuid[]))",
+            (organization_id, organization_id, list(accounts)),
+        ).fetchall()
 
 
 def _holding(
