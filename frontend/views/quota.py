@@ -73,6 +73,7 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
             "as_of": as_of,
             "as_of_field": as_of.astimezone(here.zone).strftime("%Y-%m-%dT%H:%M") if as_of else "",
             "lines": lines,
+            "not_yet": place is None,
             "found": [] if as_of else found_for(here, [row.id]),
             "hints": [] if as_of else hints_of(here, [row.id]),
             "children": children,
