@@ -264,8 +264,12 @@ def _words(payload: Mapping[str, Any], names: Mapping[UUID, str], zone: ZoneInfo
             words[field] = value[:7]
         elif isinstance(value, str) and _is_instant(field):
             words[field] = _local(value, zone)
+        elif isinstance(value, bool):
+            words[field] = "yes" if value else "no"
         elif isinstance(value, int):
             words[field] = f"{value:,}"
+        elif isinstance(value, list | tuple):
+            words[field] = ", ".join(str(one).replace("_", " ") for one in value) or "none"
         else:
             words[field] = value
     if isinstance(quota := payload.get("quota"), Mapping):

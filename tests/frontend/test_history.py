@@ -42,6 +42,14 @@ def test_months_deadlines_and_kinds_are_told_as_pages_tell_them():
     assert told("request.drafted", terms={"kind": "boost"}).endswith("drafted: more for a while")
 
 
+def test_lists_and_switches_are_told_in_words():
+    figures = ["utilization", "productive_cost"]
+    kept = told("comparison.policy_set", reach="department", figures=figures, named=True)
+    assert kept.endswith("department, figures utilization, productive cost, named yes")
+    bare = told("comparison.policy_set", reach="off", figures=[], named=False)
+    assert bare.endswith("off, figures none, named no")
+
+
 def test_a_quota_is_told_as_a_whole():
     """A change of a limit alone reads otherwise than what stood before."""
     quota = {"guaranteed": 1200, "borrowing_limit": 0, "lending_limit": None}
