@@ -184,6 +184,41 @@ def test_a_companion_set_passes_whole_or_not_at_all() -> None:
     assert [(g["pool"], g["units"]) for g in admitted["grants"]] == [("gpu", 8), ("cpu", 64)]
 
 
+@pytest.mark.parametrize("others", [0, 25, 70])
+@pytest.mark.parametrize("own", [0, 12])
+@pytest.mark.parametrize("cap", [0, 15, 90])
+def test_capped_teams_get_what_their_department_leaves_and_no_more(
+    cap: int, own: int, others: int
+) -> None:
+    """Q_eff = min(Q_team, Q_dept - use of the other teams), beside units that lie idle elsewhere."""
+    department = 80
+    nodes: list[dict[str, Any]] = [
+        {"name": "lab"},
+        {"name": "elsewhere", "parent": "lab", "pools": {"h100": {"guaranteed": 500}}},
+        {
+            "name": "dept",
+            "parent": "lab",
+            "pools": {"h100": {"guaranteed": department, "borrowing_limit": 0}},
+        },
+        {
+            "name": "team",
+            "parent": "dept",
+            "pools": {"h100": {"borrowing_limit": cap, "used": own}},
+        },
+        {"name": "rest", "parent": "dept", "pools": {"h100": {"used": others}}},
+    ]
+    room = max(0, min(cap, department - others) - own)
+    asked = [
+        {"key": "more", "account": "team", "pool": "h100", "units": room + 1},
+        {"key": "all", "account": "team", "pool": "h100", "units": room},
+        {"key": "one", "account": "team", "pool": "h100", "units": 1},
+    ]
+    found = ask(nodes=nodes, requests=asked)
+    assert found["nodes"][3]["pools"]["h100"]["available"] == room
+    verdicts = [request["verdict"] for request in found["requests"]]
+    assert verdicts == ["denied", "admitted", "denied"]
+
+
 def test_states_can_be_fewer() -> None:
     assert verdict(states="none")["state"] == {}
     assert list(verdict(states="path")["state"]["h100"]["nodes"]) == ["language", "science"]
