@@ -9,13 +9,12 @@ from functools import partial
 
 import pytest
 
-from ledger import scope, store, verification
+from ledger import projection, scope, store, verification
 from quota import wire
-from quota.commands import quotas as quota_commands
 from quota.commands.admissions import AdmitBatch
 from quota.commands.allocations import ReleaseAllocations
 from quota.commands.quotas import SetQuota
-from tenancy.commands.accounts import RenameAccount
+from tenancy.commands.accounts import ArchiveAccount, MoveAccount, RenameAccount
 from tests.ledger.sample import together
 from tests.quota.allocations.grounds_kept import Process
 from tests.world import Tenant
@@ -58,29 +57,61 @@ def wait_until_somebody_waits(owner) -> None:
     raise AssertionError("nobody waits")
 
 
-def test_what_commits_while_the_pool_is_waited_for_counts(acme, here, owner, monkeypatch):
-    asked = ask(units=MOST, tier="guaranteed")
-    assert here.would(asked) == "guaranteed 40"
-    locked, done = threading.Event(), threading.Event()
-    reclassify = quota_commands.reclassify
+def archive_vision(place: Tenant) -> None:
+    place.run(ArchiveAccount(account_id=place.accounts["vision"]))
 
-    def slowly(unit, books):
-        locked.set()
-        assert done.wait(timeout=20)
-        return reclassify(unit, books)
+
+def move_vision(place: Tenant) -> None:
+    """Below one that may not borrow."""
+    ids = place.accounts
+    place.run(MoveAccount(account_id=ids["vision"], to_parent_id=ids["production"]))
+
+
+WAITED_FOR = {
+    "a guarantee": (
+        partial(guarantee, units=LEAST),
+        *(ask(units=MOST, tier="guaranteed"), "guaranteed 40"),
+        "denied by guarantee, guarantees",
+    ),
+    "a place in the tree": (
+        move_vision,
+        *(ask("vision"), "borrowed 8", "denied by borrowing_limit"),
+    ),
+    "an end": (
+        archive_vision,
+        *(ask("vision"), "borrowed 8", "invalid: account_archived"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WAITED_FOR)
+def test_what_commits_while_the_pool_is_waited_for_counts(
+    acme, here, quotas, owner, monkeypatch, what
+):
+    change, asked, before, then = WAITED_FOR[what]
+    quotas.set("production", 0, borrowing_limit=0)
+    assert here.would(asked) == before
+    decided, done = threading.Event(), threading.Event()
+    apply = projection.apply
+
+    def slowly(events):
+        if not decided.is_set():
+            decided.set()
+            assert done.wait(timeout=20)
+        apply(events)
 
     def admit():
-        assert locked.wait(timeout=20)
+        assert decided.wait(timeout=20)
         return here.would(asked)
 
     def let_go():
-        assert locked.wait(timeout=20)
+        assert decided.wait(timeout=20)
         wait_until_somebody_waits(owner)
         done.set()
 
-    monkeypatch.setattr(quota_commands, "reclassify", slowly)
-    answers = together([partial(guarantee, acme, LEAST), admit, let_go])
-    assert answers == [None, "denied by guarantee, guarantees", None]
+    monkeypatch.setattr(projection, "apply", slowly)
+    answers = together([partial(change, acme), admit, let_go])
+    assert answers == [None, then, None]
 
 
 def test_a_name_that_changes_while_it_is_read_is_not_kept(acme, here, owner):
