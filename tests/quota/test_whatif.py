@@ -190,7 +190,7 @@ def test_a_companion_set_passes_whole_or_not_at_all() -> None:
 def test_capped_teams_get_what_their_department_leaves_and_no_more(
     cap: int, own: int, others: int
 ) -> None:
-    """Q_eff = min(Q_team, Q_dept - use of the other teams), beside units that lie idle elsewhere."""
+    """Q_eff = min(Q_team, Q_dept - use of the other teams), beside units idle elsewhere."""
     department = 80
     nodes: list[dict[str, Any]] = [
         {"name": "lab"},
