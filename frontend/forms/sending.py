@@ -84,7 +84,8 @@ def send(
     """Execute the command of a valid form, for good where it was sent to be saved.
 
     Raises:
-        Denied, NotFound: which are pages of their own.
+        Denied: a page of its own, and so is
+        NotFound, but for what was typed: a name that is none is told at its field.
     """
     here, save = request.page, saving(request)
     given = request.POST.get("key", "")
@@ -102,16 +103,16 @@ def send(
                 idempotency_key=f"form/{usable}" if save and usable else None,
             ),
         )
-    except (Denied, NotFound):
-        raise
     except DomainError as error:
+        name = field_of(error.field or "")
+        if isinstance(error, Denied) or (isinstance(error, NotFound) and name not in form.fields):
+            raise
         key = new_id() if save else usable or new_id()
         if isinstance(error, Conflict) and error.code in (
             "stale_version",
             "idempotency_key_reused",
         ):
             return Sent(None, _spent(error), key)
-        name = field_of(error.field or "")
         form.add_error(name if name in form.fields else None, said(error, here.zone))
         return Sent(None, "", key, error.facts.get("short_by"))
     return Sent(outcome.result, "", usable or new_id())

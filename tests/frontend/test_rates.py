@@ -56,6 +56,16 @@ def test_what_the_new_prices_leave_out_is_said(place, fay):
     assert "Without a price: h100" in tried
 
 
+@pytest.mark.parametrize("step", ["preview", "save"])
+def test_a_flavor_that_is_none_is_told_at_the_prices_which_stay(place, fay, step):
+    typed = {"prices": PRICES + "\nh100-80bg, *, *, 2", "reason": "board", "step": step}
+    page = fay.post("/rates/publish", typed)
+    assert page.status_code == 400
+    assert "Prices: No flavor is named &#x27;h100-80bg&#x27;; define it first." in text(page)
+    assert "h100-80gb, spot, academic, 1, 0.5" in page.content.decode()
+    assert len(versions(place)) == 1
+
+
 def test_rates_are_published_and_withdrawn_with_a_reason(place, fay):
     later = {"prices": PRICES, "effective_from": "2026-12-24T00:00"}
     assert save(fay, "/rates/publish", **later | {"reason": ""}).status_code == 400
