@@ -89,6 +89,11 @@ class _Kept:
                 _, gone = self._grounds.popitem(last=False)
                 self._rows -= gone.rows
 
+    def drop(self, key: tuple[UUID, frozenset[str]]) -> None:
+        with self._lock:
+            gone = self._grounds.pop(key, None)
+            self._rows -= gone.rows if gone else 0
+
 
 _kept = _Kept(ROWS_MAX)
 
@@ -138,3 +143,8 @@ def keep(organization_id: UUID, stamp: str, found: "Standing", ends_at: datetime
     )
     _kept.put(key, ground)
     return ground
+
+
+def forget(organization_id: UUID, ground: Ground) -> None:
+    """Its names mean other pools now. By the old ones it would be found for ever."""
+    _kept.drop((organization_id, frozenset(ground.pools)))

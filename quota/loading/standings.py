@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+import psycopg
+
 from ledger import scope, trips
 from ledger.sql import server_cursor
 from quota.allocation_facts import StoredAllocation
@@ -233,6 +235,9 @@ def standing_from(
         pools: the ones known before.
         known: the ground that was asked with.
         is_kept: keep the ground that is found.
+
+    Raises:
+        SerializationFailure: names of pools mean others than they did; once more, please.
     """
     pools = pools or {}
     accounts: dict[UUID, UUID | None] = {}
@@ -281,6 +286,8 @@ def standing_from(
             found.policy = policy_of(amounts[:4])
         elif kind == "s":
             stamp, holds = name, bool(amounts[0])
+    if known is not None:
+        _check_names(organization_id, found, known)
     if is_due:
         found.quotas = _settled(organization_id, found.pools, now)
     elif known is not None and holds:
@@ -288,6 +295,14 @@ def standing_from(
     elif is_kept and stamp is not None:
         _stand_on(organization_id, found, grounds.keep(organization_id, stamp, found, ends_at))
     return found
+
+
+def _check_names(organization_id: UUID, found: Standing, known: Ground) -> None:
+    """No event gives a pool another name; a rebuild of what was tampered with may."""
+    if known.pools.keys() != {one.pool.name for one in found.pools.values()}:
+        grounds.forget(organization_id, known)
+        # The command is run again, and asks by name.
+        raise psycopg.errors.SerializationFailure("pools are not those that their names meant")
 
 
 def _stand_on(organization_id: UUID, found: Standing, known: Ground) -> None:

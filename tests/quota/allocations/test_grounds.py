@@ -325,6 +325,11 @@ def test_another_history_of_the_same_length_is_another(here, quotas):
 TIMES_OF_NOBODY = """
 INSERT INTO quota_admissionpolicy SELECT id, 60, 600, 60, 3600, id FROM tenancy_organization
 """
+NAMES_EXCHANGED = """
+UPDATE quota_pool SET name = 'x' WHERE name = 'h100';
+UPDATE quota_pool SET name = 'h100' WHERE name = 'a100';
+UPDATE quota_pool SET name = 'a100' WHERE name = 'x'
+"""
 TAMPERED = {
     "a guarantee": (
         "UPDATE quota_quota SET guaranteed = 60 WHERE guaranteed = 40 AND borrowing_limit = 10",
@@ -341,6 +346,10 @@ TAMPERED = {
     "a person": (
         "UPDATE tenancy_person SET name = 'robert' WHERE name = 'bob'",
         *(ask(person="robert"), "guaranteed 8", "invalid: person_unknown"),
+    ),
+    "names of pools": (
+        NAMES_EXCHANGED,
+        *(OWN_40, "denied by guarantee, guarantees", "guaranteed 40"),
     ),
     "the times": (
         TIMES_OF_NOBODY,
