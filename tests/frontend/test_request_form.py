@@ -52,6 +52,13 @@ def test_twenty_four_for_six_weeks_are_granted_at_once(alice, desk):
     assert "then goes back by itself" in page and "handed it in" in page
 
 
+def test_all_that_was_left_empty_is_told_at_once(alice, desk):
+    page = text(alice.post(ASK, filled(units="", purpose="", step="save")))
+    assert "How many units: Say how many units." in page
+    assert "What they are for: Say what the units are for." in page
+    assert stored(desk) == ()
+
+
 def test_sent_twice_it_is_one_request(alice, desk):
     first = alice.post(ASK, filled(step="save", key="k1"))
     again = alice.post(ASK, filled(step="save", key="k1"))

@@ -27,7 +27,7 @@ from ledger.errors import Conflict, Denied, DomainError, Invalid, NotFound
 from ledger.execution import Context, execute
 from ledger.ids import new_id
 from quota.commands.requests import SaveDraft, Submit
-from quota.domain.requests import EDITABLE, Kind, State, Terms
+from quota.domain.requests import EDITABLE, WITHOUT_UNITS, Kind, State, Terms
 from quota.queries.request_decisions import DecisionRow, decisions_of
 from quota.queries.requests import RequestRow
 from quota.requesting import RequestAnswer
@@ -215,9 +215,13 @@ def _worth(terms: Terms) -> bool:
 
 
 def _missing(terms: Terms) -> list[DomainError]:
-    if terms.purpose:
-        return []
-    return [Invalid("purpose_missing", "Say what the units are for.", field="purpose")]
+    """All that was left empty, at once."""
+    found: list[DomainError] = []
+    if terms.units is None and terms.kind not in WITHOUT_UNITS:
+        found.append(Invalid("units_missing", "Say how many units.", field="units"))
+    if not terms.purpose:
+        found.append(Invalid("purpose_missing", "Say what the units are for.", field="purpose"))
+    return found
 
 
 def _execute(request: PageRequest, desk: Desk, command: Any) -> RequestAnswer | None:
