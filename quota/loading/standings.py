@@ -235,18 +235,14 @@ def standing_from(
         pools: the ones known before.
         known: the ground that was asked with.
         is_kept: keep the ground that is found.
-
-    Raises:
-        SerializationFailure: names of pools mean others than they did; once more, please.
     """
-    pools = pools or {}
     accounts: dict[UUID, UUID | None] = {}
     names: dict[UUID, str] = {}
     closed: set[UUID] = set()
     quotas: dict[UUID, dict[UUID, Quota]] = {}
     people: dict[str, UUID] = {}
     found = Standing(
-        pools=dict(pools),
+        pools=dict(pools or {}),
         accounts=accounts,
         names=names,
         closed=closed,
@@ -272,7 +268,7 @@ def standing_from(
         elif kind == "h":
             found.holdings.setdefault(first, {})[second] = _holding(*amounts)
         elif kind == "P":
-            if first not in pools:
+            if first not in found.pools:
                 found.pools[first] = _live_pool(first, name, *amounts[:4])
         elif kind == "p":
             people[name] = first
@@ -286,8 +282,7 @@ def standing_from(
             found.policy = policy_of(amounts[:4])
         elif kind == "s":
             stamp, holds = name, bool(amounts[0])
-    if known is not None:
-        _check_names(organization_id, found, known)
+    _check_names(organization_id, found, known)
     if is_due:
         found.quotas = _settled(organization_id, found.pools, now)
     elif known is not None and holds:
@@ -297,11 +292,14 @@ def standing_from(
     return found
 
 
-def _check_names(organization_id: UUID, found: Standing, known: Ground) -> None:
-    """No event gives a pool another name; a rebuild of what was tampered with may."""
-    if known.pools.keys() != {one.pool.name for one in found.pools.values()}:
+def _check_names(organization_id: UUID, found: Standing, known: Ground | None) -> None:
+    """No event gives a pool another name; a rebuild of what was tampered with may.
+
+    Raises:
+        SerializationFailure: it did. The command is run again, and asks by name.
+    """
+    if known and known.pools.keys() != {one.pool.name for one in found.pools.values()}:
         grounds.forget(organization_id, known)
-        # The command is run again, and asks by name.
         raise psycopg.errors.SerializationFailure("pools are not those that their names meant")
 
 
