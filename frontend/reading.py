@@ -1,5 +1,7 @@
 """Of which account a page tells, for people who may read some of them."""
 
+from collections.abc import Callable, Collection
+from urllib.parse import urlencode
 from uuid import UUID
 
 from frontend import parameters
@@ -36,3 +38,27 @@ def account_of(request: PageRequest, permission: str, below: tuple[UUID, ...]) -
     account = tenancy.account_by_name(here.id, name)
     here.require(permission, account.id)
     return account
+
+
+def way_to(
+    here: Page, account: AccountRow, below: Collection[UUID], address: Callable[[str], str]
+) -> list[tuple[str, str]]:
+    """The names from the root to an account, each with its address; none where the person may not
+    look, so that no link leads to a refusal.
+
+    Args:
+        below: where the person's view begins.
+    """
+    if here.organization.root_account_id in below:
+        return [(name, address(name)) for name in account.path]
+    begins = set(tenancy.names_of(here.id, accounts=set(below)).values())
+    way, inside = [], False
+    for name in account.path:
+        inside = inside or name in begins
+        way.append((name, address(name) if inside else ""))
+    return way
+
+
+def by_account(page_address: str, **fixed: str) -> Callable[[str], str]:
+    """Addresses of a page that tells of the account in `account`."""
+    return lambda name: f"{page_address}?{urlencode({'account': name} | fixed)}"

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounting import fairshare_state
 from frontend import parameters
 from frontend.pages import PageRequest, page, render
+from frontend.reading import by_account, way_to
 from frontend.standing import accounts_below
 from ledger import scope
 from ledger.errors import Denied, DomainError
@@ -55,6 +56,7 @@ def people(request: PageRequest) -> HttpResponse:
         "people.html",
         {
             "account": account,
+            "way": way_to(here, account, readable, by_account(reverse("people"))),
             "account_choices": accounts_below(
                 fairshare_state.current(here.id), readable, limit=ACCOUNT_CHOICES_MAX
             ),

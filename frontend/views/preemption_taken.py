@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounting import fairshare_state
@@ -12,7 +13,7 @@ from accounting.domain import statements
 from frontend import parameters, preemption_charts
 from frontend.pages import Page, PageRequest, page, render
 from frontend.preemption_lines import action_lines
-from frontend.reading import account_of, readable_accounts
+from frontend.reading import account_of, by_account, readable_accounts, way_to
 from frontend.standing import accounts_below
 from frontend.views.capacity import seen_by
 from ledger.errors import Invalid
@@ -54,6 +55,12 @@ def taken_from(request: PageRequest) -> HttpResponse:
         "preemption/taken.html",
         {
             "account": account,
+            "way": way_to(
+                here,
+                account,
+                readable,
+                by_account(reverse("preemption_taken"), month=f"{first:%Y-%m}"),
+            ),
             "account_choices": accounts_below(
                 fairshare_state.current(here.id), readable, limit=ACCOUNT_CHOICES_MAX
             ),

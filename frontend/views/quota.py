@@ -7,6 +7,7 @@ from uuid import UUID
 
 import numpy as np
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from frontend import parameters
@@ -14,6 +15,7 @@ from frontend.history import names_for, sentence
 from frontend.pages import Page, PageRequest, page, render
 from frontend.quota_level import Below, below
 from frontend.quota_words import Explained, explain
+from frontend.reading import way_to
 from frontend.views.capacity import Seen, readable, seen_by
 from frontend.views.detections import found_for
 from frontend.views.reclaim import hints_of
@@ -54,7 +56,8 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
     terms = {
         one.pool_id: one for one in quotas_of_account(here.id, row.id, now=here.now, as_of=as_of)
     }
-    seen = seen_by(here, readable(here))
+    view = readable(here)
+    seen = seen_by(here, view)
     lines = [
         (one, terms.get(pool_id), beside)
         for pool_id, one, beside in _explained(base, place, seen)
@@ -69,6 +72,7 @@ def account_quota(request: PageRequest, account: str) -> HttpResponse:
         "account_quota.html",
         {
             "account": row,
+            "way": way_to(here, row, view, lambda name: reverse("account_quota", args=[name])),
             "parent": row.path[-2] if len(row.path) > 1 else "",
             "as_of": as_of,
             "as_of_field": as_of.astimezone(here.zone).strftime("%Y-%m-%dT%H:%M") if as_of else "",

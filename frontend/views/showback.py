@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounting import fairshare_state
@@ -25,7 +26,7 @@ from accounting.queries.taggings import TaggingRow
 from frontend import parameters, showback_charts
 from frontend.charts import Chart
 from frontend.pages import Page, PageRequest, page, render
-from frontend.reading import account_of, readable_accounts
+from frontend.reading import account_of, by_account, readable_accounts, way_to
 from frontend.showback_words import why_changed
 from frontend.standing import accounts_below
 from frontend.views.budgets import account_budgets
@@ -94,6 +95,9 @@ def showback(request: PageRequest) -> HttpResponse:
         "showback/print.html" if printing else "showback/month.html",
         {
             "account": account,
+            "way": way_to(
+                here, account, readable, by_account(reverse("showback"), month=f"{first:%Y-%m}")
+            ),
             "account_choices": accounts_below(
                 fairshare_state.current(here.id), readable, limit=ACCOUNT_CHOICES_MAX
             ),

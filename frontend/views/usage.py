@@ -17,7 +17,7 @@ from accounting.queries.use_by_day import use_by_day
 from accounting.staging import TIER_NAMES
 from frontend import charts, parameters
 from frontend.pages import PageRequest, page, render
-from frontend.reading import account_of, readable_accounts
+from frontend.reading import account_of, by_account, readable_accounts, way_to
 from frontend.standing import accounts_below
 from ledger.errors import Invalid
 from quota.queries import PoolRow, pools_with_weights
@@ -63,6 +63,7 @@ def usage(request: PageRequest) -> HttpResponse:
         "usage.html",
         {
             "account": account,
+            "way": way_to(here, account, readable, by_account(reverse("usage"))),
             "account_choices": accounts_below(state, readable, limit=ACCOUNT_CHOICES_MAX),
             "pools": pools,
             "tiers": TIER_NAMES,

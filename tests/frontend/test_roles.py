@@ -61,6 +61,21 @@ def test_a_choice_that_is_none_names_those_there_are_and_the_page_without_it(acm
     assert 'href="/usage">' in words and "The page without these choices" in words
 
 
+@pytest.mark.parametrize(
+    "page",
+    ["/usage", "/showback", "/settings/people", "/preemption/taken", "/accounts/nlp/quota"],
+)
+def test_the_way_to_an_account_links_only_where_one_may_look(acme, browse, page):
+    address = page if "nlp" in page else f"{page}?account=nlp"
+    ways = {}
+    for name in ("alice", "otto"):
+        text = browse(acme, name).get(address).content.decode()
+        way = text.split('<ol class="breadcrumb">')[1].split("</ol>")[0]
+        assert "research" in way and "nlp" in way
+        ways[name] = "root</a>" in way, "research</a>" in way
+    assert ways == {"alice": (False, False), "otto": (True, True)}
+
+
 def test_a_role_for_nobody_asks_for_whom(acme, browse):
     sent = {"account": "nlp", "person": "", "role": "lead"}
     page = browse(acme, "otto").post("/settings/people/grant", sent, follow=True)
