@@ -25,7 +25,7 @@ from frontend.pages import Page, PageRequest, page, render
 from frontend.standing import path_to, scale_of
 from ledger.errors import Denied, NotFound
 from tenancy import policy
-from tenancy.domain.roles import READ, granting
+from tenancy.domain.roles import LEDGER_READ, READ, granting
 
 OPEN_MAX = 40
 CHILDREN_SHOWN_MAX = 200
@@ -107,6 +107,7 @@ def explanation(request: PageRequest, account: str, person: str) -> HttpResponse
             "algorithm": explanations.ALGORITHM_NAMES[found.algorithm],
             "policy_terms": explanations.priority_terms(state.policy, found.steps[-1][1].fairshare),
             "records": found.records,
+            "sees_event": LEDGER_READ in here.held,
             "at": at,
             "chosen_at": chosen_at,
         },

@@ -63,6 +63,7 @@ def usage(request: PageRequest) -> HttpResponse:
         "usage.html",
         {
             "account": account,
+            "sees_event": LEDGER_READ in here.held,
             "way": way_to(here, account, readable, by_account(reverse("usage"))),
             "account_choices": accounts_below(state, readable, limit=ACCOUNT_CHOICES_MAX),
             "pools": pools,

@@ -1,10 +1,11 @@
 """Who sees which page, and what a refusal says."""
 
+import re
 from urllib.parse import unquote
 
 import pytest
 
-from tests.world import record
+from tests.world import NOW, record
 
 PAGES = (
     "/",
@@ -74,6 +75,20 @@ def test_the_way_to_an_account_links_only_where_one_may_look(acme, browse, page)
         assert "research" in way and "nlp" in way
         ways[name] = "root</a>" in way, "research</a>" in way
     assert ways == {"alice": (False, False), "otto": (True, True)}
+
+
+def test_no_link_leads_a_member_or_lead_to_a_refusal(acme, browse):
+    acme.use(record("a"), now=NOW)
+    for name in ("bob", "alice", "otto"):
+        client = browse(acme, name)
+        for page in PAGES:
+            found = client.get(page)
+            if found.status_code != 200:
+                continue
+            inside = found.content.decode().split("<main")[1].split("</main")[0]
+            for link in set(re.findall(r'href="(/[^"#]+)', inside)):
+                answer = client.get(link.replace("&amp;", "&"))
+                assert answer.status_code == 200, (name, page, link)
 
 
 def test_a_role_for_nobody_asks_for_whom(acme, browse):
