@@ -1,6 +1,6 @@
 """A month at a glance: what an account is charged, why, and against the month before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -95,9 +95,7 @@ def showback(request: PageRequest) -> HttpResponse:
         "showback/print.html" if printing else "showback/month.html",
         {
             "account": account,
-            "way": way_to(
-                here, account, readable, by_account(reverse("showback"), month=f"{first:%Y-%m}")
-            ),
+            "way": way_to(here, account, readable, _in_month(first)),
             "account_choices": accounts_below(
                 fairshare_state.current(here.id), readable, limit=ACCOUNT_CHOICES_MAX
             ),
@@ -216,6 +214,11 @@ def _exact(line: Line) -> Decimal | None:
     if line.adjusts or line.key.kind != Kind.USAGE or line.price is None:
         return None
     return money.rounded(rating.charge(line.unit_seconds, line.price), 6)
+
+
+def _in_month(first: date) -> Callable[[str], str]:
+    """Addresses of the same month of another account."""
+    return by_account(reverse("showback"), month=f"{first:%Y-%m}")
 
 
 def _month(request: PageRequest) -> date:
