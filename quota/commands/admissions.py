@@ -26,7 +26,7 @@ from quota.domain.batch import (
 )
 from quota.domain.reservation import Reservation
 from quota.loading import allocations as loading
-from quota.loading import grounds, standings
+from quota.loading import standings
 from quota.loading.occupants import Occupants
 from quota.loading.standings import Standing
 from quota.reservation_events import ReservationEnded
@@ -46,18 +46,14 @@ class AdmitBatch:
 def _standing_of(command: AdmitBatch, organization_id: UUID, now: datetime) -> scope.Ahead:
     """Lock the pools that are asked, and what they stand at."""
     requests = command.requests[:REQUESTS_MAX]
-    names = {
-        "pool_names": {need.pool for ask in requests for need in needs_of(ask)},
-        "account_names": {ask.account for ask in requests},
-        "person_names": {ask.person for ask in requests},
-    }
-    known = grounds.known(organization_id, now=now, **names)
-    keys = [ask.key for ask in requests]
-    ahead = standings.locked_standing_ahead(
-        organization_id, now=now, keys=keys, known=known, **names
+    return standings.locked_standing_ahead(
+        organization_id,
+        now=now,
+        pool_names={need.pool for ask in requests for need in needs_of(ask)},
+        account_names={ask.account for ask in requests},
+        person_names={ask.person for ask in requests},
+        keys=[ask.key for ask in requests],
     )
-    ahead.memo = known
-    return ahead
 
 
 @handles(AdmitBatch, permission=Scope.ADMISSION_WRITE, ahead=_standing_of)

@@ -152,45 +152,37 @@ def locked_standing(
     pool_names: Collection[str] = (),
     pool_ids: Collection[UUID] = (),
     account_names: Collection[str] = (),
-    person_names: Collection[str] = (),
-    keys: Collection[str] = (),
 ) -> Standing:
-    """Lock pools as `lock_pools` does and give what they stand at, in one round trip: these are
-    what a single admission costs."""
-    ahead = locked_standing_ahead(
-        organization_id,
-        now=now,
-        pool_names=pool_names,
-        pool_ids=pool_ids,
-        account_names=account_names,
-        person_names=person_names,
-        keys=keys,
-    )
-    return standing_from(organization_id, trips.ask(ahead.sql, ahead.values), now=now)
+    """Lock pools as `lock_pools` does and give what they stand at, in one round trip."""
+    names = (list(account_names), [], [])
+    values = (organization_id, list(pool_names), list(pool_ids), True, now, *names, None)
+    return standing_from(organization_id, trips.ask(_STANDING, values), now=now)
 
 
 def locked_standing_ahead(
     organization_id: UUID,
     *,
     now: datetime,
-    pool_names: Collection[str] = (),
-    pool_ids: Collection[UUID] = (),
-    account_names: Collection[str] = (),
-    person_names: Collection[str] = (),
-    keys: Collection[str] = (),
-    known: Ground | None = None,
+    pool_names: Collection[str],
+    account_names: Collection[str],
+    person_names: Collection[str],
+    keys: Sequence[str],
 ) -> scope.Ahead:
-    """The question of `locked_standing`, to be sent with the start of a transaction.
-
-    Args:
-        known: of these pools, accounts and people; what still holds of it is not read again.
-    """
-    stamp = None
-    if known is not None:
-        pool_names, pool_ids, stamp = (), known.pools.values(), known.stamp
-    pools = (list(pool_names), list(pool_ids), True)
+    """The question of `locked_standing` for an admission, to be sent with the start of a
+    transaction. Its memo is the ground that is known of these pools, accounts and people: what
+    still holds of it is not read again."""
+    known = grounds.known(
+        organization_id,
+        now=now,
+        pool_names=pool_names,
+        account_names=account_names,
+        person_names=person_names,
+    )
+    pools = (list(pool_names), []) if known is None else ([], list(known.pools.values()))
     names = (list(account_names), list(person_names), list(keys))
-    return scope.Ahead(_STANDING, (organization_id, *pools, now, *names, stamp))
+    stamp = known.stamp if known else None
+    values = (organization_id, *pools, True, now, *names, stamp)
+    return scope.Ahead(_STANDING, values, memo=known)
 
 
 def standing(
