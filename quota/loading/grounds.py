@@ -52,9 +52,9 @@ class Ground:
 
     @property
     def rows(self) -> int:
-        """How much it keeps."""
+        """How much it keeps: each account has a row of its own, and one in the tree of each pool."""
         quotas = sum(len(quotas) for quotas in self.quotas.values())
-        return 1 + len(self.accounts) + len(self.people) + quotas
+        return 1 + len(self.accounts) * (1 + len(self.pools)) + len(self.people) + quotas
 
     def pool_tree(self, pool_id: UUID) -> PoolTree:
         """The pool's quotas in the tree; worked out once."""

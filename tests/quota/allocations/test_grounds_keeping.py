@@ -132,11 +132,11 @@ def test_rows_are_counted_as_they_are_when_more_is_asked_or_all_is_read_again(ac
     process.would(ask())
     before = rows_in(process)
     process.would(ask("vision", person="alice"))
-    assert rows_in(process) == process.kept._rows == before + 2
+    assert rows_in(process) == process.kept._rows == before + 3, "vision, its place, and alice"
     quotas.set("serving", 5)
     process.would(ask())
     after = rows_in(process)
-    assert after == process.kept._rows == before + 3, "serving, production and their quota"
+    assert after == process.kept._rows == before + 5, "serving and production, their places, a quota"
     acme.person("dora")
     process.would(ask())
     assert rows_in(process) == process.kept._rows == after
