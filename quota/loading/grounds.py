@@ -52,7 +52,7 @@ class Ground:
 
     @property
     def rows(self) -> int:
-        """How much it keeps: each account has a row of its own, and one in the tree of each pool."""
+        """How much it keeps: of each account a row, and one in the tree of each pool."""
         quotas = sum(len(quotas) for quotas in self.quotas.values())
         return 1 + len(self.accounts) * (1 + len(self.pools)) + len(self.people) + quotas
 

@@ -136,7 +136,7 @@ def test_rows_are_counted_as_they_are_when_more_is_asked_or_all_is_read_again(ac
     quotas.set("serving", 5)
     process.would(ask())
     after = rows_in(process)
-    assert after == process.kept._rows == before + 5, "serving and production, their places, a quota"
+    assert after == process.kept._rows == before + 5, "two accounts, their places, a quota"
     acme.person("dora")
     process.would(ask())
     assert rows_in(process) == process.kept._rows == after
