@@ -83,8 +83,11 @@ class _Kept:
     def put(self, key: tuple[UUID, frozenset[str]], ground: Ground) -> None:
         with self._lock:
             before = self._grounds.pop(key, None)
-            self._rows += ground.rows - (before.rows if before else 0)
+            self._rows -= before.rows if before else 0
+            if ground.rows > self._rows_max:
+                return  # all others would have to go, and it with them
             self._grounds[key] = ground
+            self._rows += ground.rows
             while self._rows > self._rows_max:
                 _, gone = self._grounds.popitem(last=False)
                 self._rows -= gone.rows

@@ -152,6 +152,17 @@ def test_more_than_fits_is_decided_and_not_kept(acme, jobs, quotas):
     assert process.admit(ask()) == ["guaranteed 1"]
 
 
+def test_what_does_not_fit_drives_nothing_else_out(acme, jobs):
+    process = Process(jobs)
+    process.would(ask())
+    process = Process(jobs, rows_max=rows_in(process))
+    process.would(ask())
+    both = [wire.PoolNeed(pool=pool, units=1) for pool in ("h100", "a100")]
+    process.would(wire.Ask(key="j", account="nlp", person="bob", needs=both))
+    assert process.knows(ask())
+    assert rows_in(process) == process.kept._rows
+
+
 @pytest.mark.parametrize("bound", [10, 10_000])
 def test_what_was_asked_before_is_forgotten_before_it_is_too_much(acme, jobs, monkeypatch, bound):
     """Names add up while nothing else happens; a tenth of what is kept may be of one's pools."""
