@@ -162,6 +162,14 @@ from tenancy.api.people import AccountPeopleOperation, AccountPersonOperation, P
 from tenancy.api.tokens import RevokeTokenOperation, RotateTokenOperation, TokensOperation
 
 urlpatterns = [
+    # What schedulers ask all day comes first: addresses are looked through from the top.
+    path("priorities", PrioritiesOperation.as_view(), name="priorities"),
+    path("admissions", AdmissionsOperation.as_view()),
+    path("allocations/start", StartOperation.as_view()),
+    path("allocations/heartbeat", HeartbeatOperation.as_view()),
+    path("allocations/resize", ResizeOperation.as_view()),
+    path("allocations/release", ReleaseOperation.as_view()),
+    path("usage", RecordUsageOperation.as_view(), name="usage"),
     path("accounts", AccountsOperation.as_view(), name="api-accounts"),
     path("accounts/<str:name>", AccountOperation.as_view(), name="api-account"),
     path("accounts/<str:name>/archive", ArchiveAccountOperation.as_view()),
@@ -173,12 +181,7 @@ urlpatterns = [
     path("accounts/<str:name>/quotas/<str:pool>/end", EndQuotaOperation.as_view()),
     path("accounts/<str:name>/rate-grade", RateGradeOperation.as_view()),
     path("admission-policy", AdmissionPolicyOperation.as_view()),
-    path("admissions", AdmissionsOperation.as_view()),
     path("allocations", AllocationsOperation.as_view()),
-    path("allocations/heartbeat", HeartbeatOperation.as_view()),
-    path("allocations/release", ReleaseOperation.as_view()),
-    path("allocations/resize", ResizeOperation.as_view()),
-    path("allocations/start", StartOperation.as_view()),
     # Keys are the scheduler's own and may hold slashes.
     path("allocations/<path:key>/heartbeat", HeartbeatOneOperation.as_view()),
     path("allocations/<path:key>/release", ReleaseOneOperation.as_view()),
@@ -248,7 +251,6 @@ urlpatterns = [
     path("preemption-plans/<uuid:plan_id>/reports", ReportsOperation.as_view()),
     path("preemption-policy", PreemptionPolicyOperation.as_view()),
     path("quota-plan", QuotaPlanOperation.as_view()),
-    path("priorities", PrioritiesOperation.as_view(), name="priorities"),
     path("rates", RatesOperation.as_view()),
     path("rates/try", RatesTrialOperation.as_view()),
     path("rates/<uuid:version_id>", OneRatesOperation.as_view()),
@@ -313,7 +315,6 @@ urlpatterns = [
     path("tokens", TokensOperation.as_view()),
     path("tokens/<uuid:token_id>/revoke", RevokeTokenOperation.as_view()),
     path("tokens/<uuid:token_id>/rotate", RotateTokenOperation.as_view()),
-    path("usage", RecordUsageOperation.as_view(), name="usage"),
     path("usage/batches", UsageBatchesOperation.as_view()),
     path("usage/batches/<uuid:batch_id>", UsageBatchOperation.as_view()),
     path("usage/batches/<uuid:batch_id>/records", UsageBatchRecordsOperation.as_view()),

@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import psycopg
 from django.db import connection
-from psycopg.adapt import Transformer
-from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
 
 from ledger import trips
 
@@ -63,12 +60,4 @@ def first_row(sql: str, value: str) -> tuple | None:
 
 
 def _row(sql: str, value: str) -> tuple | None:
-    raw = connection.connection
-    result = raw.pgconn.exec_params(sql.encode(), [value.encode()], result_format=1)
-    if result.status != ExecStatus.TUPLES_OK:
-        raise error_from_result(result)
-    if result.ntuples == 0:
-        return None
-    loader = Transformer(raw)
-    loader.set_pgresult(result)
-    return loader.load_row(0, tuple)
+    return trips.row(sql.encode(), value.encode())

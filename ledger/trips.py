@@ -63,6 +63,12 @@ class _Line:
     waiting: list[_Asked] = field(default_factory=list)
     gathering: bool = False
 
+    def named(self, sql: bytes) -> bytes:
+        """A new name for a statement that is about to be prepared."""
+        self.names += 1
+        name = self.prepared[sql] = b"trip_%d" % self.names
+        return name
+
 
 _lines: weakref.WeakKeyDictionary[psycopg.Connection, _Line] = weakref.WeakKeyDictionary()
 
@@ -108,6 +114,39 @@ def ask_both(
     line.waiting += (_asked(*first, True), _asked(*second, True))
     results = _travel(raw, line)
     return _rows(raw, results[-2]), _rows(raw, results[-1])
+
+
+def row(sql: bytes, value: bytes) -> tuple | None:
+    """The first row of a read with one parameter, `$1`, outside any transaction. No pipeline:
+    nothing goes with it.
+
+    Raises:
+        psycopg.Error: of the statement, or because the connection is gone.
+    """
+    raw, line = _line()
+    result = _run(raw, line, sql, value)
+    if result.status not in _GIVEN:
+        error = error_from_result(result, encoding=raw.info.encoding)
+        if error.sqlstate != LOST:
+            raise error
+        line.prepared.clear()
+        result = _run(raw, line, sql, value)
+    rows = _rows(raw, result)
+    return rows[0] if rows else None
+
+
+def _run(raw: psycopg.Connection, line: _Line, sql: bytes, value: bytes) -> PGresult:
+    pgconn = raw.pgconn
+    if raw.prepare_threshold is None:
+        return pgconn.exec_params(sql, [value], result_format=1)
+    name = line.prepared.get(sql)
+    if name is None:
+        name = line.named(sql)
+        result = pgconn.prepare(name, sql)
+        if result.status not in _GIVEN:
+            del line.prepared[sql]
+            return result
+    return pgconn.exec_prepared(name, [value], result_format=1)
 
 
 @contextmanager
@@ -250,8 +289,7 @@ def _put(raw: psycopg.Connection, line: _Line, asked: list[_Asked]) -> dict[int,
             continue
         name = line.prepared.get(sql)
         if name is None:
-            line.names += 1
-            name = line.prepared[sql] = b"trip_%d" % line.names
+            name = line.named(sql)
             fresh[number] = sql
             pgconn.send_prepare(name, sql)
         pgconn.send_query_prepared(name, one.values, param_formats=formats, result_format=1)

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from ledger import scope, trips
-from ledger.sql import server_cursor
+from ledger.sql import first_row, server_cursor
 from tests.ledger.sample import Note, machine
 from tests.world import NOW, Tenant, tenant
 
@@ -149,6 +149,25 @@ def test_what_fails_is_told_and_what_is_behind_it_does_not_happen(transactional_
     with transaction.atomic():
         added(1)
     assert kept() == [1]
+
+
+def test_a_first_row_is_there_also_when_what_was_prepared_is_forgotten(transactional_db):
+    asked = "SELECT n FROM generate_series(1, $1::int) n ORDER BY n DESC"
+    assert [first_row(asked, "3"), first_row(asked, "0"), first_row(asked, "2")] == [
+        (3,),
+        None,
+        (2,),
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    assert first_row(asked, "4") == (4,)
+    connection.connection.close()
+    assert first_row(asked, "5") == (5,)
+    for _ in range(2):
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            first_row("SELECT $1::int FROM nothing_of_this_name", "1")
+    with pytest.raises(psycopg.DataError):
+        first_row(asked, "many")
 
 
 def test_a_statement_that_cannot_be_prepared_is_told_of(transactional_db):
