@@ -50,14 +50,10 @@ def first_row(sql: str, value: str) -> tuple | None:
     if connection.connection is not None and not connection.in_atomic_block:
         connection.health_check_done = True
         try:
-            return _row(sql, value)
+            return trips.row(sql.encode(), value.encode())
         except psycopg.Error:
             if not connection.connection.closed:
                 raise
             connection.close()
     connection.ensure_connection()
-    return _row(sql, value)
-
-
-def _row(sql: str, value: str) -> tuple | None:
     return trips.row(sql.encode(), value.encode())

@@ -16,7 +16,6 @@ counts against those after it; a denial leaves no trace and names every reason.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 from ledger.errors import Invalid
 from quota.domain.batch import (
@@ -36,7 +35,6 @@ from quota.domain.column import PoolTree
 from quota.domain.relief import ReliefIndex
 from quota.domain.values import AccountKey, Tier
 
-NOTHING: Mapping = MappingProxyType({})
 _PRODUCTION_SERVING = "P0"
 _INTERACTIVE = "P2"
 
@@ -62,7 +60,7 @@ class Admissions:
         pools: Mapping[AccountKey, PoolState],
         now: datetime,
         policy: AdmissionPolicy | None = None,
-        trees: Mapping[AccountKey, PoolTree | None] = NOTHING,
+        trees: Mapping[AccountKey, PoolTree | None] | None = None,
     ) -> None:
         """Accounts with their parents, the pools that requests may name, the instant.
 
@@ -77,8 +75,9 @@ class Admissions:
         self._now = now
         self._policy = policy or AdmissionPolicy()
         self.accounts = Accounts.of(accounts)
+        known = trees or {}
         self.books = {
-            key: Book(key, state, self.accounts, trees.get(key)) for key, state in pools.items()
+            key: Book(key, state, self.accounts, known.get(key)) for key, state in pools.items()
         }
         self._relief = {key: ReliefIndex(key, state, self.accounts) for key, state in pools.items()}
         self._answered: dict[tuple[str, int], tuple[AdmissionRequest, Verdict]] = {}

@@ -94,7 +94,7 @@ class Book:
         self.key = key
         self.pool = state.pool
         self._accounts = accounts
-        self._tree = tree = tree or accounts.pool_tree(state.quotas)
+        tree = tree or accounts.pool_tree(state.quotas)
         self._guarantee = tree.guaranteed
         rows = len(self._guarantee)
         entitled, firm, self._guaranteed_use = [0] * rows, [0] * rows, [0] * rows
